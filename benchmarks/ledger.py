@@ -23,12 +23,12 @@ import numpy as np
 from report import facts
 from rich.console import Console
 from rich.table import Table
-from sqlalchemy import text, update
 
 from epsilons import ledger
-from epsilons.ledger import tables
+from epsilons.ledger import segments
 from epsilons.ledger.identity import digests
 from epsilons.ledger.ledger import Ledger
+from epsilons.storage.sqlite import Sqlite
 
 ROOT = Path(__file__).parents[1]
 # The tests know how to start a server.
@@ -123,39 +123,22 @@ def charges_a_second(url: str, processes: int, seconds: float) -> float:
 # The cost of a charge -----------------------------------------------------------------------------------------------
 
 
-def fill(accounts: Ledger, people: int, rows: int) -> None:
-    """So many more people, rows of whom are written by the database itself: a hundred million take too long otherwise.
+def fill(accounts: Ledger, people: int, entries: int) -> None:
+    """So many more people, with entries up to a number: a hundred million take too long otherwise.
 
-    Nothing that a charge touches is left out: cohorts have the sizes, and people their rows, up to `rows`. The journal
-    does not know these people, so this ledger would not verify.
+    Nothing that a charge touches is left out: cohorts have the sizes. The journal does not know these people, so this
+    ledger would not verify.
     """
-    place = "" if accounts._database.schema is None else f"{accounts._database.schema}."
-    with accounts._database.write() as connection:
-        if connection.dialect.name == "sqlite":
-            connection.execute(
-                text(
-                    f"WITH RECURSIVE n(i) AS (SELECT 1 UNION ALL SELECT i + 1 FROM n WHERE i < {rows}) "
-                    f"INSERT INTO people SELECT CAST(printf('%016d', i) AS BLOB), 1 + i % {COHORTS}, 3 FROM n"
-                )
-            )
-        else:
-            connection.execute(
-                text(
-                    f"INSERT INTO {place}people SELECT convert_to(lpad(i::text, 16, '0'), 'UTF8'), "
-                    f"1 + i % {COHORTS}, 3 FROM generate_series(1, {rows}) AS n(i)"
-                )
-            )
-        cohorts = tables.cohorts
-        connection.execute(update(cohorts).values(people=cohorts.c.people + people // COHORTS))
+    database = accounts._database
+    lite = isinstance(database, Sqlite)
+    people_like = np.frombuffer(np.random.default_rng(1).bytes(16 * entries), "S16")
+    with database.write() as connection:
+        numbers = np.arange(entries)
+        segments.add(connection, segments.Entries.of(people_like, np.full(entries, 3), 1 + numbers % COHORTS))
+        connection.execute("UPDATE cohorts SET people = people + :more", {"more": people // COHORTS})
     # What so many rows leave to be tidied up is no part of a charge.
-    with accounts._database._engine.connect() as connection:  # type: ignore[attr-defined]
-        lite = connection.dialect.name == "sqlite"
-        tidy = (
-            connection.execution_options(alone=False)
-            if lite
-            else connection.execution_options(isolation_level="AUTOCOMMIT")
-        )
-        tidy.exec_driver_sql("PRAGMA wal_checkpoint(TRUNCATE)" if lite else "CHECKPOINT")
+    with closing(database._connect()) as driver:
+        driver.execute("PRAGMA wal_checkpoint(TRUNCATE)" if lite else "CHECKPOINT")
 
 
 def milliseconds_a_charge(ledgers: Sequence[Ledger], times: int) -> list[float]:

@@ -9,7 +9,9 @@ from collections.abc import Sequence
 from io import TextIOWrapper
 from pathlib import Path
 
+from cells import CELLS
 from counts import COUNTS
+from means import KNOWN
 from medians import MEDIANS
 from memory import MEMORY
 from models import MODELS
@@ -22,7 +24,7 @@ from startup import STARTUP
 from timing import Group, Row, Size
 
 PAGE = Path(__file__).parents[1] / "docs" / "benchmarks.md"
-GROUPS = {group.name: group for group in (STARTUP, *COUNTS, MEDIANS, MODELS, MEMORY, NOISE, PLANS)}
+GROUPS = {group.name: group for group in (STARTUP, *COUNTS, KNOWN, MEDIANS, CELLS, MODELS, MEMORY, NOISE, PLANS)}
 
 _EXAMPLE = """\
 example:

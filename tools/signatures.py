@@ -21,7 +21,7 @@ from epsilons.accuracy.relation import Relation
 from epsilons.arguments.options import ARRAYS, BATCHES, TABLES, Parameter, options_of
 from epsilons.arguments.reading import NAME
 from epsilons.arrays import functions
-from epsilons.calls import PLAN_ERROR, PLAN_PEOPLE, annotation_of
+from epsilons.calls import PLAN_ERROR, PLAN_PAST, PLAN_PEOPLE, annotation_of
 from epsilons.dataset.methods import BatchQuestions, Questions
 from epsilons.noise.entropy import Entropy
 from epsilons.statistics.catalogue import CATALOGUE
@@ -176,10 +176,10 @@ def method_stubs() -> str:
             typed_dict("TableOptions", "SharedOptions", "", common),
             typed_dict("Options", "TableOptions", "", own),
             typed_dict("BatchOptions", "TableOptions", "", [NAME]),
-            typed_dict("PlanOptions", "Options", "", own_arguments(TABLES)),
+            typed_dict("PlanOptions", "Options", "", (PLAN_PAST, *own_arguments(TABLES))),
             "class Questions:\n",
             *(_method(Questions, name, known, "Options") for name in CATALOGUE),
-            _method(Questions, "plan", known, "PlanOptions"),
+            _method(Questions, "plan", {*known, PLAN_PAST.name}, "PlanOptions"),
             "\nclass BatchQuestions:\n",
             *(_method(BatchQuestions, name, {*batched, NAME.name}, "BatchOptions") for name in CATALOGUE),
         )

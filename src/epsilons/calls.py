@@ -20,6 +20,8 @@ _BY_PLACE, _BY_NAME = inspect.Parameter.POSITIONAL_OR_KEYWORD, inspect.Parameter
 #: What plans on arrays take besides.
 PLAN_ERROR = Parameter("error", float | None, None, "Instead of a share: the smallest that reaches it.", check_error)
 PLAN_PEOPLE = Parameter("people", int | None, None, "How many people there are, if one epsilon serves for all.")
+#: What plans of tables take besides.
+PLAN_PAST = Parameter("past", bool, True, "Guess by past answers; False: as the question goes when it is asked alone.")
 
 
 def make_signature(
@@ -70,7 +72,8 @@ def plan_signature(front: str, returns: Any) -> inspect.Signature:
         listed = [first, EPSILONS, *options_of(ARRAYS).values(), PLAN_ERROR, PLAN_PEOPLE]
         return make_signature(listed, returns, rest="arguments")
     column = Parameter("column", str | None, None, "The column, or the target of a model.", positional=True)
-    return make_signature([first, column, *options_of(TABLES).values()], returns, bound=True, rest="arguments")
+    listed = [first, column, *options_of(TABLES).values(), PLAN_PAST]
+    return make_signature(listed, returns, bound=True, rest="arguments")
 
 
 def query_signature(returns: Any, share: float | None = None) -> inspect.Signature:

@@ -114,6 +114,23 @@ def test_a_plan_and_a_dry_run_are_free(home: Path) -> None:
     assert releases(home) == before
 
 
+def test_a_dry_run_shows_the_question_as_the_command_asks_it_whatever_was_answered_before(home: Path) -> None:
+    file, few = another(home, "informed"), ("--where", "age >= 75", "--share", "0.1")
+    asked = ("mean", file, "wage", *few)
+    before = document(home, *asked, "--dry-run")
+    assert run(home, *asked, "--dry-run").stderr == ""
+    counted = document(home, "count", file, "--where", "age >= 75", "--share", "0.5")["release"]
+    assert document(home, *asked, "--dry-run")["guesses"] == before["guesses"]
+    assert document(home, "plan", file, "mean", "wage", *few)["guesses"] == before["guesses"]
+    told = run(home, *asked, "--dry-run")
+    assert "from release" not in told.stdout
+    flag = re.search(r"Past answers suggest (--density [0-9.]+) \(release 1\)", told.stderr)
+    assert flag is not None
+    assert float(flag[1].split()[1]) == pytest.approx(counted["value"] / 2000, rel=0.01)
+    (guess, *_) = document(home, *asked, *flag[1].split(), "--dry-run")["guesses"]
+    assert guess["source"] == "given"
+
+
 QUESTIONS = [
     ("count", "--where", "age >= 65"),
     ("count", "--of", "rows", "--by", "region=north,south"),

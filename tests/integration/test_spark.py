@@ -193,9 +193,9 @@ def test_every_number_becomes_the_nearest_double(both: tuple[Prepared, Prepared]
 def test_grid_points_are_the_same(both: tuple[Prepared, Prepared], grid: order.Order) -> None:
     for name in ("float64", "large") if grid is GRIDS[0] else ("float64",):
         (one,), (other,) = cells(both[0], grid, name), cells(both[1], grid, name)
-        places = np.arange(LEVELS)
-        assert one.sorted_cells(places, LEVELS).keys.tolist() == other.sorted_cells(places, LEVELS).keys.tolist()
-        assert one.missing.tolist() == other.missing.tolist()
+        mine, theirs = (each.sorted_cells(np.arange(LEVELS), LEVELS) for each in (one, other))
+        assert mine.keys.tolist() == theirs.keys.tolist()
+        assert mine.missing.tolist() == theirs.missing.tolist()
 
 
 KEYS: list[dict[str, list[Any]]] = [

@@ -11,12 +11,12 @@ import pyarrow as pa
 import pytest
 
 import epsilons as eps
-from epsilons.dataset.rows import PERSON, label
+from epsilons.dataset.rows import PERSON, follow
 from epsilons.dataset.snapshot import open_snapshot, verify_snapshot
 from epsilons.engines.base import Engine
 from epsilons.errors import DataError
 from support import spark_session
-from support.snapshots import codes_of, members_of, register, rows_each, rows_of
+from support.snapshots import codes_of, moves_of, opened, register, rows_each, rows_of
 
 pytestmark = [
     pytest.mark.integration,
@@ -43,26 +43,28 @@ def test_the_rows_are_those_of_duckdb_and_a_change_is_refused(spark: Any, tmp_pa
     frame = session.createDataFrame(TABLE).repartition(3)
     stamp, other = register(frame, place / "spark", rows=2), register(TABLE, place / "duckdb", rows=2)
     verify_snapshot(stamp)
-    (engine, people), (duckdb, its) = open_snapshot(stamp), open_snapshot(other)
+    written, (duckdb, its) = open_snapshot(stamp, 2, 0), opened(other)
+    engine, people = written.engine, written.digests
     assert [(kind.name, kind.family) for kind in engine.schema.values()] == [
         (kind.name, kind.family) for kind in duckdb.schema.values()
     ]
     assert seen(engine) == seen(duckdb)
     assert set(rows_each(engine).values()) == {2}
-    assert {bytes(one) for one in people} == {bytes(one) for one in its}
-    cohorts = np.arange(len(people)) % 2
-    labelled = label(engine, people, members_of(people[1:], cohorts[1:]), rows=2)
-    assert codes_of(labelled) == {n: n % 2 if n else 2 for n in range(len(people))}
+    assert [bytes(one) for one in people] == [bytes(one) for one in its]
+    asked = follow(written, moves_of(people[:0], 0))
+    assert codes_of(asked) == {number: number % 3 for number in range(len(people))}
+    asked = follow(written, moves_of(people[1:2], 9), asked)
+    assert codes_of(asked) == {number: number % 3 if number != 1 else 3 for number in range(len(people))}
     engine.close()
     duckdb.close()
     part = next((place / "spark" / "rows").glob("*.parquet"))
     (part.parent / "more.parquet").write_bytes(part.read_bytes())
     with pytest.raises(DataError, match="not the registered one"):
-        open_snapshot(stamp)
+        opened(stamp)
     (part.parent / "more.parquet").unlink()
     part.write_bytes(part.read_bytes()[:-1] + b"2")
     with pytest.raises(DataError, match="not the registered one"):
-        open_snapshot(stamp)
+        opened(stamp)
 
 
 def test_a_frame_that_gives_other_rows_every_time_is_read_once(spark: Any, tmp_path: Path) -> None:
@@ -72,7 +74,7 @@ def test_a_frame_that_gives_other_rows_every_time_is_read_once(spark: Any, tmp_p
     drawn = spark.range(240).select((functions.col("id") % 20).alias("id"), functions.rand().alias("x"))
     for place in range(3):
         stamp = register(drawn.where("x < 0.4"), tmp_path / str(place), rows=2)
-        engine, people = open_snapshot(stamp)
+        engine, people = opened(stamp)
         held = rows_each(engine)
         assert set(held) == set(range(len(people)))
         assert max(held.values()) == 2

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import subprocess
 import sys
 from collections import Counter
@@ -13,11 +14,11 @@ import numpy as np
 import pyarrow as pa
 from pyarrow import parquet
 
-from epsilons.dataset.snapshot import open_snapshot, remove_snapshot
+from epsilons.dataset.snapshot import remove_snapshot
 from epsilons.errors import DataError
 from epsilons.ledger.identity import digests
 from epsilons.storage import base
-from support.snapshots import SALT, register, rows_each, rows_of
+from support.snapshots import SALT, opened, register, rows_each, rows_of
 
 
 class Changing:
@@ -98,7 +99,7 @@ class Schedule:
     def hold(self, folder: Path) -> None:
         """Register it: nobody above the cap, and everything from one reading."""
         source, now, read = Changing(folder), 0, 0
-        opened = getattr(source, self.kind)(self.editions[0])
+        given = getattr(source, self.kind)(self.editions[0])
 
         def change(place: str) -> None:
             nonlocal now, read
@@ -110,13 +111,13 @@ class Schedule:
 
         base.watchers.append(change)
         try:
-            stamp = register(opened, folder / "snapshot", rows=self.cap, **OPTIONS.get(self.kind, {}))
+            stamp = register(given, folder / "snapshot", rows=self.cap, **OPTIONS.get(self.kind, {}))
         finally:
             base.watchers.remove(change)
-        engine, people = open_snapshot(stamp)
+        engine, people = opened(stamp)
         held, each = rows_of(engine), rows_each(engine)
         engine.close()
-        remove_snapshot(stamp)
+        remove_snapshot(stamp, os.path.dirname(stamp["folder"]))
         assert now == len(self.changes)
         counts = Counter(self.editions[read]["id"].to_pylist())
         assert max(each.values()) <= self.cap, "somebody is above the cap"
@@ -160,10 +161,10 @@ def race(folder: Path, times: int) -> int:
                 if "not capped" in str(refused):
                     raise
                 continue  # there was no header yet, or half of a file
-            engine, people = open_snapshot(stamp)
+            engine, people = opened(stamp)
             held, each = rows_of(engine), rows_each(engine)
             engine.close()
-            remove_snapshot(stamp)
+            remove_snapshot(stamp, os.path.dirname(stamp["folder"]))
             assert max(each.values()) <= 2, "somebody is above the cap"
             assert set(each) == set(range(len(people))), "people and rows of two readings"
             assert kind == "csv" or len({row["x"] for row in held}) == 1, "rows of two readings"

@@ -52,7 +52,7 @@ from epsilons.statistics.outward import Cost, RankCost, outward
 from epsilons.statistics.total import Sum
 from epsilons.statistics.variance import Variance
 from epsilons.summaries import People, arrays
-from epsilons.summaries.arrays import STEPS, ArrayPeople, check_values, unit_scale
+from epsilons.summaries.arrays import STEPS, ArrayPeople, check_values
 from epsilons.summaries.cells import SortedCells
 from epsilons.testing import seeded
 from support.small_worlds import Pair, audit_by_the_package, audit_exactly, charged
@@ -303,7 +303,7 @@ class PlantedSum(Sum):
         raise NotImplementedError
 
 
-arrays.SUMMARIES["planted"] = lambda statistic, *given: statistic.planted(*given)
+arrays.SUMMARIES["planted"] = lambda statistic, values, codes, levels, _: statistic.planted(values, codes, levels)
 
 
 @dataclass(frozen=True)
@@ -332,7 +332,8 @@ class BoundsOfTheData(PlantedSum):
     def planted(self, values: NDArray[Any], codes: NDArray[np.uint8], levels: int) -> list[NDArray[np.int64]]:
         there = values[~np.isnan(values)]
         low, high = (there.min(), there.max()) if len(there) else self.bounds
-        scaled = unit_scale(values, (low, high) if low < high else self.bounds)
+        low, high = (low, high) if low < high else self.bounds
+        scaled = np.nan_to_num((np.clip(values, low, high) - (low / 2 + high / 2)) / (high / 2 - low / 2))
         sums = np.zeros((levels, 1), np.int64)
         np.add.at(sums[:, 0], codes, np.rint(scaled * STEPS).astype(np.int64))
         return [sums]

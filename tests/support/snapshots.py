@@ -10,41 +10,50 @@ import numpy as np
 from sqlglot import exp
 
 from epsilons.dataset.preferences import check_id_column, read_preferences
-from epsilons.dataset.rows import PERSON, Preparation, stage
-from epsilons.dataset.snapshot import Stamp, write_snapshot
+from epsilons.dataset.rows import COHORT, PERSON, Preparation, stage
+from epsilons.dataset.snapshot import Stamp, open_snapshot, write_snapshot
 from epsilons.engines.base import SOURCE, Engine, open_table
 from epsilons.engines.trees import column, table
 from epsilons.ledger.identity import digests
-from epsilons.ledger.values import Digests, Members
+from epsilons.ledger.order import as_sorted
+from epsilons.ledger.values import Digests, Moves
 from epsilons.preferences import Preferences
 
 SALT = bytes(range(16))
 
 
 def register(source: Any, folder: Any, rows: int = 1, person: str = "id", **options: Any) -> Stamp:
-    """As registration does; the stamp as the ledger gives it back."""
+    """As registration does, everyone in one of the cohorts 5, 6, 7 by turns; the stamp as the ledger gives it back."""
     engine = open_table(source, **options)
     try:
         kind = check_id_column(engine, person)
         stage(engine)
         asked = read_preferences(engine, kind, Preferences({}, default=1.0))
         people = digests(asked.ids, SALT)
-        stamp: Stamp = json.loads(json.dumps(write_snapshot(engine, kind, asked.ids, people, rows, SALT, str(folder))))
+        order = np.argsort(as_sorted(people))
+        facts = people[order], np.arange(len(people)) % 3 + 5, rows, SALT, str(folder)
+        stamp: Stamp = json.loads(json.dumps(write_snapshot(engine, kind, asked.take(order).ids, *facts)))
         return stamp
     finally:
         engine.close()
 
 
-def members_of(people: Digests, cohorts: Any = 0, epoch: int = 1) -> Members:
-    """A ledger's members: these people, in these cohorts."""
-    order = np.argsort(np.ascontiguousarray(people).view("S16").reshape(-1))
-    return Members(epoch, np.ascontiguousarray(people[order]), np.broadcast_to(cohorts, len(people))[order])
+def moves_of(people: Digests, cohorts: Any, epoch: int = 1) -> Moves:
+    """What a ledger says: these people came to these cohorts."""
+    order = np.argsort(as_sorted(people))
+    return Moves(epoch, 7, as_sorted(people)[order], np.broadcast_to(cohorts, len(people))[order])
 
 
-def rows_of(engine: Engine, name: str = SOURCE) -> list[dict[str, Any]]:
-    """Every row, read as no analyst can."""
-    found: list[dict[str, Any]] = engine.run(exp.select("*").from_(table(name))).to_pylist()
-    return found
+def opened(stamp: Stamp, **options: Any) -> tuple[Engine, Digests]:
+    """(the rows, people's digests by number)."""
+    written = open_snapshot(stamp, 2, 0, **options)
+    return written.engine, written.digests
+
+
+def rows_of(engine: Engine, name: str = SOURCE, cohorts: bool = False) -> list[dict[str, Any]]:
+    """Every row, read as no analyst can; with the cohort's code beside it, if wanted."""
+    found = engine.run(exp.select("*").from_(table(name))).to_pylist()
+    return [{key: value for key, value in row.items() if cohorts or key != COHORT} for row in found]
 
 
 def rows_each(engine: Engine, name: str = SOURCE) -> Counter[int]:
@@ -56,4 +65,4 @@ def rows_each(engine: Engine, name: str = SOURCE) -> Counter[int]:
 def codes_of(preparation: Preparation) -> dict[int, int]:
     """The code beside the rows of each person."""
     prepared = preparation.prepared
-    return {row[PERSON]: row[prepared.level] for row in rows_of(prepared.engine, prepared.name)}
+    return {row[PERSON]: row[prepared.level] for row in rows_of(prepared.engine, prepared.name, cohorts=True)}

@@ -19,7 +19,8 @@ from epsilons.dataset.question import TableQuestion, parse_question
 from epsilons.dataset.rows import Preparation, prepare, stage
 from epsilons.engines.duckdb import DuckDB
 from epsilons.ledger.identity import digests
-from epsilons.ledger.values import Members
+from epsilons.ledger.order import as_sorted
+from epsilons.ledger.values import Moves
 from epsilons.mechanisms.base import Mechanism, list_mechanisms
 from epsilons.preferences import roster_of
 from epsilons.statistics.base import Question
@@ -51,12 +52,14 @@ class Bench:
         self.engine._connection.register("raw", table)
         roster = roster_of(list(grants.values()))
         everyone = digests(list(grants), SALT)
-        order = np.argsort(np.ascontiguousarray(everyone).view("S16").reshape(-1))
-        members = Members(next(self._epoch), everyone[order], roster.codes[order].astype(np.int64))
+        order = np.argsort(as_sorted(everyone))
+        standing = Moves(next(self._epoch), 1, as_sorted(everyone)[order], roster.codes[order].astype(np.int64))
         ids = pa.array([name for name in dict.fromkeys(table["id"].to_pylist()) if name is not None], pa.large_string())
+        known = digests(ids, SALT)
+        order = np.argsort(as_sorted(known))
         person = self.engine.schema["id"]
         stage(self.engine)
-        return prepare(self.engine, person, ids, digests(ids, SALT), members, rows, SALT)
+        return prepare(self.engine, person, ids.take(pa.array(order)), known[order], standing, rows, SALT)
 
     def people(
         self, records: Sequence[Record], grants: Mapping[str, float], rows: int, meaning: TableQuestion

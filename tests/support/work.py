@@ -91,6 +91,9 @@ def questions(conditions: tuple[str, ...] = CONDITIONS) -> dict[str, Asking]:
         "median": lambda on: cells(on, middle, "wage"),
         "median of few": lambda on: cells(on, order.median((0.0, 100.0), 50), "wage"),
         "bins": lambda on: tally(on, Histogram(edges=(0.0, 30.0, 50.0, 100.0), outside="clip"), "wage"),
+        "medians by region": lambda on: cells(
+            on, order.median((0.0, 100.0), 1e-5), "wage", by=Keys.of({"region": ["north", "south"]}, on.schema)
+        ),
         "by region": lambda on: tally(on, mean, "wage", by=Keys.of({"region": ["north", "south"]}, on.schema)),
     }
     for text in conditions:

@@ -22,7 +22,7 @@ FILES = sorted(SOURCE.rglob("*.py"))
 
 HEAVY = {
     "flint", "cryptography", "pyarrow", "rich", "matplotlib", "pandas", "scipy", "sklearn", "duckdb", "sqlglot",
-    "sqlalchemy", "click", "opendp", "pyspark", "uvicorn", "polars", "h3",
+    "psycopg", "click", "opendp", "pyspark", "uvicorn", "polars", "h3",
 }  # fmt: skip
 
 NAMES = [

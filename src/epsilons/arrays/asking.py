@@ -98,7 +98,7 @@ def _answer(question: Question, values: Any, roster: Roster, options: AskOptions
         scaled, used = roster.take_share(share)
         if scaled.levels.all_public:
             raise nobody_left(share)
-        people = ArrayPeople(people.values if used.all() else people.values[used], scaled)
+        people = ArrayPeople(people.values if used is None else people.values[used], scaled)
     levels, name = people.levels, options.mechanism
     # A mechanism that is asked for by name needs no planner.
     chosen, why = (choose if name == "auto" else take_named)(name, question, levels, options.settings)

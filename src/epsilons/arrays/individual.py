@@ -52,7 +52,7 @@ def individually(
     grid = exact(check_unbounded_step(step))
     roster, part = aligned_roster(epsilons, values), check_share(share)
     scaled, used = roster.take_share(part)
-    if not used.all():  # a function of everybody's values cannot leave anyone out
+    if used is not None:  # a function of everybody's values cannot leave anyone out
         raise PlanError(f"A share of {float(part):g} leaves somebody with nothing.", suggest="a larger share")
     array = check_values(values, len(roster))
     if isinstance(array, np.ma.MaskedArray):  # the function sees None, and nothing warns

@@ -88,10 +88,11 @@ def personalize(
         raise nobody_left(part)
     sampling = Sampling.plan(recipe, levels, threshold, neighbors, rows)
     kept, chances = np.zeros(len(roster), bool), sampling.chances(levels)
-    kept[used] = keep_people(source, scaled.codes, chances)
+    those = slice(None) if used is None else used
+    kept[those] = keep_people(source, scaled.codes, chances)
     chosen = kept if owners is None else _cap(owners, kept, rows, source)
     known = np.zeros(len(roster))
-    known[used] = (np.array(chances, float) / ALWAYS)[scaled.codes]
+    known[those] = (np.array(chances, float) / ALWAYS)[scaled.codes]
     by_row = (known if owners is None else known[owners])[chosen]
     told = sampling.tell(levels, rescale)
     value = run_algorithm(recipe, _pick(data, chosen), sampling.epsilon, by_row, told)

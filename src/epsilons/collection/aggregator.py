@@ -17,28 +17,31 @@ noisy sum per level, of no fewer reports than the minimum. That is all that its 
 import hashlib
 import json
 from collections.abc import Callable, Iterator, Sequence
+from contextlib import closing
 from dataclasses import dataclass
 from fractions import Fraction
 from functools import reduce
 from typing import Any
 
 import numpy as np
-from sqlalchemy import ColumnElement, Connection, Table, and_, func, insert, select, update
 
 from epsilons.collection import reports as wire
 from epsilons.collection.proof import Words, add, in_range, round_challenge, to_words, total
 from epsilons.collection.reports import MalformedError, OutOfOrderError, Report, UnknownCollectionError, read_ids
 from epsilons.collection.sealing import ID_BYTES, SEALED_BYTES, OpeningKey, purpose
-from epsilons.collection.store import STORE_FORMAT, Store, batches, closings, collections, identity, reports
+from epsilons.collection.store import STORE_FORMAT, Store
 from epsilons.collection.terms import LEAST_BATCH, Collection
 from epsilons.errors import ProtocolError
 from epsilons.guarantee import NANO
 from epsilons.noise import Entropy, discrete_laplace_many, system
-from epsilons.storage.base import reach
+from epsilons.storage.base import Connection, reach, spread
 
 CHALLENGE_BYTES = 32
 #: {(round, id): (digest, level)} of reports that are stored.
 Taken = dict[tuple[int, bytes], tuple[bytes, int]]
+_COLLECTION = "SELECT * FROM collections WHERE id = :id"
+#: A level of a collection, in tables of either.
+_HERE = "collection = :number AND level = :level"
 _WORDS_AT_ONCE = 1 << 21
 _IDS_AT_ONCE = 500
 
@@ -66,10 +69,11 @@ class Aggregator:
         self._known: dict[bytes, _Entered] = {}
         self.key = str(key.public)
         with store.write() as connection:
-            found = connection.execute(select(identity.c.format, identity.c.key)).one_or_none()
+            found = connection.execute("SELECT format, key FROM identity").fetchone()
             if found is None:
-                connection.execute(insert(identity), {"one": 1, "format": STORE_FORMAT, "key": self.key})
-            elif (found.format, found.key) != (STORE_FORMAT, self.key):
+                mine = {"format": STORE_FORMAT, "key": self.key}
+                connection.execute("INSERT INTO identity VALUES (1, :format, :key)", mine)
+            elif tuple(found) != (STORE_FORMAT, self.key):
                 raise ProtocolError("This store belongs to another aggregator.", suggest="the key it began with")
 
     def enter(self, document: Any) -> bytes:
@@ -81,10 +85,10 @@ class Aggregator:
             rule = f"At least {self._minimum:,} reports a batch."
             raise MalformedError("The minimum is too small for this aggregator.", rule=rule)
         with self._store.write() as connection:
-            if not connection.execute(select(collections).where(_at(collections, id=collection.id))).all():
-                last = connection.execute(select(func.max(collections.c.number))).scalar()
-                row = {"number": (last or 0) + 1, "id": collection.id, "round": 1}
-                connection.execute(insert(collections), row | {"terms": json.dumps(collection.to_dict())})
+            if connection.execute(_COLLECTION, {"id": collection.id}).fetchone() is None:
+                number = (connection.execute("SELECT max(number) FROM collections").fetchone()[0] or 0) + 1
+                row = {"number": number, "id": collection.id, "terms": json.dumps(collection.to_dict())}
+                connection.execute("INSERT INTO collections VALUES (:number, :id, :terms, 1)", row)
         return collection.id
 
     def status(self, collection: bytes) -> dict[str, Any]:
@@ -93,9 +97,9 @@ class Aggregator:
         terms = entered.terms
         with self._store.read() as connection:
             current = _round(connection, entered)
-            here = _at(reports, collection=entered.number, round=min(current, terms.rounds))
-            query = select(reports.c.level, func.count()).where(here).group_by(reports.c.level)
-            found = {int(level): int(count) for level, count in connection.execute(query)}
+            count = "SELECT level, count(*) FROM reports WHERE collection = :number AND round = :round GROUP BY level"
+            here = {"number": entered.number, "round": min(current, terms.rounds)}
+            found = dict(connection.execute(count, here))
         counts = {name: found.get(level, 0) for level, (name, _) in enumerate(terms.levels)}
         return {"round": current, "rounds": terms.rounds, "reports": counts}
 
@@ -108,7 +112,7 @@ class Aggregator:
         shares = [self._open(entered, report) for report in offered]
         digests = [hashlib.sha256(report.sealed).digest() for report in offered]
         outcomes: list[str] = []
-        rows: list[dict[str, Any]] = []
+        rows: list[tuple[Any, ...]] = []
         with self._store.write() as connection:
             current = _round(connection, entered)
             taken = _find_taken(connection, entered, sorted({report.id for report in offered}))
@@ -116,10 +120,8 @@ class Aggregator:
                 outcomes.append(_judge(report, share, digest, current, taken))
                 if outcomes[-1] == wire.STORED and (report.round_number, report.id) not in taken:
                     taken[report.round_number, report.id] = digest, report.level
-                    row = {"collection": entered.number, "round": report.round_number, "id": report.id}
-                    rows.append(row | {"level": report.level, "digest": digest, "share": share})
-            if rows:
-                connection.execute(insert(reports), rows)
+                    rows.append((entered.number, report.round_number, report.id, report.level, digest, share))
+            connection.insert_many("reports", rows)
             reach("taking")
         reach("taken")
         return outcomes
@@ -143,18 +145,17 @@ class Aggregator:
         entered = self._enter(collection)
         if round_number not in entered.rounds:
             raise UnknownCollectionError("There is no such round.", rule=f"From 1 to {entered.terms.rounds}.")
+        here = {"number": entered.number, "round": round_number}
         with self._store.write() as connection:
             current = _round(connection, entered)
             if round_number > current:
                 raise OutOfOrderError("This round is not open yet.", rule="Rounds close in their order.")
             if round_number < current:
-                here = _at(closings, collection=entered.number, round=round_number)
-                return bytes(connection.execute(select(closings.c.nonce).where(here)).scalar_one())
+                drawn = "SELECT nonce FROM closings WHERE collection = :number AND round = :round"
+                return bytes(connection.execute(drawn, here).fetchone()[0])
             nonce = self._entropy().bytes(CHALLENGE_BYTES)
-            row = {"collection": entered.number, "round": round_number, "nonce": nonce}
-            connection.execute(insert(closings), row)
-            here = _at(collections, number=entered.number)
-            connection.execute(update(collections).where(here).values(round=current + 1))
+            connection.execute("INSERT INTO closings VALUES (:number, :round, :nonce)", {**here, "nonce": nonce})
+            connection.execute("UPDATE collections SET round = round + 1 WHERE number = :number", here)
             reach("closing")
         reach("closed")
         return nonce
@@ -171,7 +172,7 @@ class Aggregator:
         entered = self._enter(collection, level)
         with self._store.read() as connection:
             batch = _batch(connection, entered, level)
-            return None if batch is None or batch.accepted is None else bytes(batch.accepted)
+            return None if batch is None or batch["accepted"] is None else bytes(batch["accepted"])
 
     def check(self, collection: bytes, level: int, challenge: bytes, ids: bytes) -> bytes:
         """Three words of each report's proof per round, in the order of the ids. One challenge per level."""
@@ -184,9 +185,9 @@ class Aggregator:
             batch = _batch(connection, entered, level)
             if batch is None:
                 self._check_batch(connection, entered, level, ids)
-                row = {"collection": entered.number, "level": level, "challenge": challenge, "asked": asked}
-                connection.execute(insert(batches), row)
-            elif bytes(batch.asked) != asked or batch.sums is not None:
+                row = {"number": entered.number, "level": level, "challenge": challenge, "asked": asked}
+                connection.execute("INSERT INTO batches VALUES (:number, :level, :challenge, :asked, NULL, NULL)", row)
+            elif bytes(batch["asked"]) != asked or batch["sums"] is not None:
                 raise OutOfOrderError("This batch was checked already.", rule="One challenge for each batch, ever.")
             reach("checking")
         reach("checked")
@@ -207,7 +208,7 @@ class Aggregator:
             batch = _batch(connection, entered, level)
             if batch is None:
                 raise OutOfOrderError("This batch was not checked.", rule="Proofs come before sums.")
-            if batch.sums is not None:
+            if batch["sums"] is not None:
                 return _repeat(batch, ids)
             wanted = self._check_batch(connection, entered, level, ids)
             rounds = [self._shares(connection, entered, n, level, wanted) for n in entered.rounds]
@@ -217,12 +218,12 @@ class Aggregator:
         answer = noisy.astype("<u8").tobytes()
         with self._store.write() as connection:
             batch = _batch(connection, entered, level)
-            if batch.sums is not None:
+            if batch["sums"] is not None:
                 # Another request was faster: what it stored is what leaves, and this noise is forgotten.
                 return _repeat(batch, ids)
-            for table, values in ((batches, {"accepted": ids, "sums": answer}), (reports, {"share": None})):
-                here = _at(table, collection=entered.number, level=level)
-                connection.execute(update(table).where(here).values(values))
+            here, added = {"number": entered.number, "level": level}, "accepted = :ids, sums = :sums"
+            connection.execute(f"UPDATE batches SET {added} WHERE {_HERE}", {"ids": ids, "sums": answer, **here})
+            connection.execute(f"UPDATE reports SET share = NULL WHERE {_HERE}", here)
             reach("collecting")
         reach("collected")
         self._store.forget()
@@ -240,12 +241,12 @@ class Aggregator:
         """A collection that this aggregator takes part in, if it has such a level."""
         if collection not in self._known:
             with self._store.read() as connection:
-                found = connection.execute(select(collections).where(_at(collections, id=collection))).one_or_none()
+                found = connection.execute(_COLLECTION, {"id": collection}).fetchone()
             if found is None:
                 raise UnknownCollectionError("This collection is unknown here.", suggest="open it by its coordinator")
-            terms = Collection.from_dict(json.loads(found.terms))
+            terms = Collection.from_dict(json.loads(found["terms"]))
             place = [place.key for place in terms.aggregators].index(self.key)
-            self._known[collection] = _Entered(found.number, terms, place)
+            self._known[collection] = _Entered(found["number"], terms, place)
         entered = self._known[collection]
         if not 0 <= level < len(entered.terms.levels):
             raise UnknownCollectionError("There is no such level.", rule=f"From 0 to {len(entered.terms.levels) - 1}.")
@@ -265,38 +266,33 @@ class Aggregator:
     ) -> Iterator[Words]:
         """The wanted reports' shares of round n in the order of their ids, some rows at a time."""
         terms, some = entered.terms, []
-        here = _at(reports, collection=entered.number, round=n, level=level)
-        query = select(reports.c.id, reports.c.share).where(here).order_by(reports.c.id)
-        for row in connection.execution_options(yield_per=1000).execute(query):
-            report = bytes(row.id)
-            if report not in wanted:
-                continue
-            if row.share is None:
-                raise OutOfOrderError("This batch was collected already.", rule="Each batch is collected once.")
-            what_for = purpose(terms.id, entered.place, n, level, report)
-            share = wire.read_share(bytes(row.share), what_for, terms.shape.words)
-            if share is None:
-                raise ProtocolError("A stored share is damaged.", rule="The store was changed from outside.")
-            some.append(share)
-            if len(some) * terms.shape.words >= _WORDS_AT_ONCE:
-                yield np.stack(some)
-                some = []
+        query = f"SELECT id, share FROM reports WHERE {_HERE} AND round = :round ORDER BY id"
+        with closing(connection.stream(query, {"number": entered.number, "level": level, "round": n})) as found:
+            for report, stored in found:
+                if report not in wanted:
+                    continue
+                if stored is None:
+                    raise OutOfOrderError("This batch was collected already.", rule="Each batch is collected once.")
+                what_for = purpose(terms.id, entered.place, n, level, report)
+                share = wire.read_share(stored, what_for, terms.shape.words)
+                if share is None:
+                    raise ProtocolError("A stored share is damaged.", rule="The store was changed from outside.")
+                some.append(share)
+                if len(some) * terms.shape.words >= _WORDS_AT_ONCE:
+                    yield np.stack(some)
+                    some = []
         if some:
             yield np.stack(some)
 
 
-def _at(table: Table, **columns: Any) -> ColumnElement[bool]:
-    return and_(*(table.c[name] == value for name, value in columns.items()))
-
-
 def _round(connection: Connection, entered: _Entered) -> int:
-    here = _at(collections, number=entered.number)
-    return int(connection.execute(select(collections.c.round).where(here)).scalar_one())
+    found = connection.execute("SELECT round FROM collections WHERE number = :number", {"number": entered.number})
+    return int(found.fetchone()[0])
 
 
 def _batch(connection: Connection, entered: _Entered, level: int) -> Any:
-    here = _at(batches, collection=entered.number, level=level)
-    return connection.execute(select(batches).where(here)).one_or_none()
+    here = {"number": entered.number, "level": level}
+    return connection.execute(f"SELECT accepted, sums, asked FROM batches WHERE {_HERE}", here).fetchone()
 
 
 def _check_closed(connection: Connection, entered: _Entered) -> None:
@@ -305,19 +301,23 @@ def _check_closed(connection: Connection, entered: _Entered) -> None:
 
 
 def _find_taken(connection: Connection, entered: _Entered, ids: Sequence[bytes]) -> Taken:
-    here = _at(reports, collection=entered.number) & reports.c.round.in_(entered.rounds)
-    return {
-        (row.round, row.id): (row.digest, row.level)
-        for start in range(0, len(ids), _IDS_AT_ONCE)
-        for row in connection.execute(select(reports).where(here & reports.c.id.in_(ids[start : start + _IDS_AT_ONCE])))
-    }
+    taken: Taken = {}
+    # The rounds are named, since the key of the table begins with them.
+    rounds, those = spread("round", entered.rounds)
+    here = f"collection = :number AND round IN ({rounds})"
+    for start in range(0, len(ids), _IDS_AT_ONCE):
+        some, these = spread("id", ids[start : start + _IDS_AT_ONCE])
+        query = f"SELECT round, id, digest, level FROM reports WHERE {here} AND id IN ({some})"
+        for number, id, digest, level in connection.execute(query, {"number": entered.number, **those, **these}):
+            taken[number, id] = digest, level
+    return taken
 
 
 def _find_everywhere(connection: Connection, entered: _Entered, level: int) -> set[bytes]:
     """The ids that a level has in every round."""
-    here = [_at(reports, collection=entered.number, round=n, level=level) for n in entered.rounds]
-    found = [connection.execute(select(reports.c.id).where(one)).scalars() for one in here]
-    return set.intersection(*({bytes(report) for report in ids} for ids in found))
+    query, here = f"SELECT id FROM reports WHERE {_HERE} AND round = :round", {"number": entered.number, "level": level}
+    found = ({id for (id,) in connection.execute(query, {**here, "round": n})} for n in entered.rounds)
+    return set.intersection(*found)
 
 
 def _judge(report: Report, share: bytes | None, digest: bytes, current: int, taken: Taken) -> str:
@@ -333,6 +333,6 @@ def _judge(report: Report, share: bytes | None, digest: bytes, current: int, tak
 
 
 def _repeat(batch: Any, ids: bytes) -> bytes:
-    if bytes(batch.accepted) != ids:
+    if bytes(batch["accepted"]) != ids:
         raise OutOfOrderError("This batch was collected already.", rule="Each batch is collected once.")
-    return bytes(batch.sums)
+    return bytes(batch["sums"])

@@ -6,52 +6,48 @@ grows with any change to them.
 
 from functools import partial
 
-from sqlalchemy import CheckConstraint, Column, Index, LargeBinary, MetaData, Table, Text
-
 from epsilons.collection.reports import UnavailableError
 from epsilons.errors import ProtocolError
 from epsilons.storage import open_database
-from epsilons.storage.base import Owner, Whole, number, optional, required
+from epsilons.storage.base import Owner
 
 STORE_FORMAT = 1
 
-metadata = MetaData()
-
-identity = Table("identity", metadata, number("one", CheckConstraint("one = 1")), *required(format=Whole, key=Text))
-
-# `round` is the round that takes reports; beyond the last one the collection is closed.
-collections = Table(
-    "collections",
-    metadata,
-    number("number"),
-    Column("id", LargeBinary, nullable=False, unique=True),
-    *required(terms=Text, round=Whole),
-)
-
-# What each closing round drew: the challenge of its proofs is made of it, so owners could not know it before.
-closings = Table("closings", metadata, number("collection"), number("round"), *required(nonce=LargeBinary))
-
-# `share` is erased once the batch is added up; the id stays, so that nothing can be sent again.
-reports = Table(
-    "reports",
-    metadata,
-    number("collection"),
-    number("round"),
-    Column("id", LargeBinary, primary_key=True),
-    *required(level=Whole, digest=LargeBinary),
-    Column("share", LargeBinary),
-)
-Index("reports_by_level", reports.c.collection, reports.c.round, reports.c.level)
-
-# One row per batch, and so at most one challenge and one sum, ever.
-batches = Table(
-    "batches",
-    metadata,
-    number("collection"),
-    number("level"),
-    *required(challenge=LargeBinary, asked=LargeBinary),
-    *optional(accepted=LargeBinary, sums=LargeBinary),
-    CheckConstraint("(accepted IS NULL) = (sums IS NULL)", name="sums_belong_to_a_batch"),
+# `round` of a collection is the one that takes reports; beyond the last one the collection is closed. `closings` has
+# what each closing round drew: the challenge of its proofs is made of it, so owners could not know it before.
+# `share` is erased once the batch is added up; the id stays, so that nothing can be sent again. A batch has one row,
+# and so at most one challenge and one sum, ever.
+TABLES = (
+    """
+CREATE TABLE identity (
+    one INTEGER NOT NULL CHECK (one = 1), format INTEGER NOT NULL, "key" TEXT NOT NULL,
+    PRIMARY KEY (one)
+)""",
+    """
+CREATE TABLE collections (
+    number INTEGER NOT NULL, id BLOB NOT NULL, terms TEXT NOT NULL, round INTEGER NOT NULL,
+    PRIMARY KEY (number),
+    UNIQUE (id)
+)""",
+    """
+CREATE TABLE closings (
+    collection INTEGER NOT NULL, round INTEGER NOT NULL, nonce BLOB NOT NULL,
+    PRIMARY KEY (collection, round)
+)""",
+    """
+CREATE TABLE reports (
+    collection INTEGER NOT NULL, round INTEGER NOT NULL, id BLOB NOT NULL, level INTEGER NOT NULL,
+    digest BLOB NOT NULL, share BLOB,
+    PRIMARY KEY (collection, round, id)
+)""",
+    "CREATE INDEX reports_by_level ON reports (collection, round, level)",
+    """
+CREATE TABLE batches (
+    collection INTEGER NOT NULL, level INTEGER NOT NULL, challenge BLOB NOT NULL, asked BLOB NOT NULL,
+    accepted BLOB, sums BLOB,
+    PRIMARY KEY (collection, level),
+    CONSTRAINT sums_belong_to_a_batch CHECK ((accepted IS NULL) = (sums IS NULL))
+)""",
 )
 
 
@@ -65,7 +61,7 @@ _refusal = partial(partial, ProtocolError)
 OWNER = Owner(
     name="aggregator",
     schema="aggregator",
-    mark=identity.name,
+    mark="identity",
     patience=60,
     # Erased shares are overwritten, not just forgotten.
     pragmas=("secure_delete = ON",),
@@ -102,8 +98,8 @@ class Store:
         self.forget, self.close = self._database.forget, self._database.close
         try:
             with self.write() as connection:
-                self._database.make_schema(connection)
-                metadata.create_all(connection)
+                if not connection.has_table(OWNER.mark):
+                    self._database.make_tables(connection, TABLES)
         except BaseException:
             self.close()
             raise

@@ -11,7 +11,6 @@ from typing import Any
 
 import numpy as np
 import pyarrow as pa
-from numpy.typing import NDArray
 from sqlglot import exp
 
 from epsilons.arrays.algorithms import Algorithm, run_algorithm
@@ -31,7 +30,7 @@ from epsilons.release.door import Sketch, cannot_resume
 from epsilons.summaries.sql import Prepared
 
 FAILED = "The algorithm failed."
-_WHO, _PLACE = "epsilons who", "epsilons place"
+_WHO = "epsilons who"
 
 
 @dataclass(frozen=True, eq=False)
@@ -105,7 +104,7 @@ class ApplyAttempt(Attempt):
         entropy = system() if asked.options.entropy is None else asked.options.entropy
         with people.sampled(sampling.chances(levels), entropy) as sampled:
             wanted = [*asked.columns, *([asked.target] if asked.target else [])]
-            rows = _rows(sampled, self.preparation.digests, wanted, asked.where)
+            rows = _rows(sampled, wanted, asked.where)
         sample = _hand_over(rows, asked.columns, self.facts)
         if asked.target is not None:
             sample = sample, _hand_over(rows, [asked.target], self.facts)
@@ -117,15 +116,12 @@ class ApplyAttempt(Attempt):
         return algorithm_release(called, value, levels, sketch.account, *facts)
 
 
-def _rows(prepared: Prepared, digests: NDArray[np.uint8], columns: Sequence[str], where: Predicate | None) -> pa.Table:
-    """The sample's rows, in an order that depends on nobody else: by the person's digest, then by the row itself."""
+def _rows(prepared: Prepared, columns: Sequence[str], where: Predicate | None) -> pa.Table:
+    """The sample's rows, in an order that depends on nobody else: by person, as digests are, then by the row itself."""
     wanted = [exp.alias_(column(PERSON), _WHO), *(column(name) for name in dict.fromkeys(columns))]
     found = prepared.engine.run(prepared.select(wanted, [], where))
-    rank = np.empty(len(digests), np.int64)
-    rank[np.argsort(digests.view("S16").reshape(-1), kind="stable")] = np.arange(len(digests))
-    found = found.append_column(_PLACE, pa.array(rank[found[_WHO].combine_chunks().to_numpy(zero_copy_only=False)]))
-    keys = [(_PLACE, "ascending"), *((name, "ascending") for name in dict.fromkeys(columns))]
-    return found.sort_by(keys).drop_columns([_WHO, _PLACE])
+    keys = [(_WHO, "ascending"), *((name, "ascending") for name in dict.fromkeys(columns))]
+    return found.sort_by(keys).drop_columns([_WHO])
 
 
 def _hand_over(rows: pa.Table, columns: Sequence[str], facts: TableFacts) -> Any:

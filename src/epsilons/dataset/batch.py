@@ -72,7 +72,7 @@ class Pending:
         call = self._at(share, share / whole, unspent)
         try:
             # A batch is split and asked by what its caller knows, whatever was answered since.
-            best = self._people._plan(call, informed=False)[call.options.mechanism]
+            best = self._people._plan(call, past=False)[call.options.mechanism]
         except NothingToPlanError:
             return BatchRow(self.name, float(share), 0.0, "exact", {})
         error = best.expected

@@ -2,7 +2,7 @@
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import Any
+from typing import Any, Self
 
 from epsilons.display import Sheet, Shown, group_levels, show, show_count, show_span
 from epsilons.engines.base import NUMBER, OTHER, Column, Schema
@@ -32,15 +32,50 @@ class TableFacts:
     version: str = ""
     #: Public keys of columns, for groups that name none.
     keys: Mapping[str, Sequence[Any]] = field(default_factory=dict)
+    #: Columns that were declared public. That is kept, and changes nothing about an answer.
+    public: frozenset[str] = frozenset()
     #: Whether charges outlive this process.
     lasting: bool = True
 
-    def describe(self, column: Column) -> str:
-        """What is known of a column."""
-        facts = ["in [{:g}, {:g}]".format(*self.bounds[column.name])] if column.name in self.bounds else []
-        facts += ["complete"] if column.name in self.complete else []
+    @classmethod
+    def of(cls, schema: Schema, about: Mapping[str, Any], neighbors: str, **more: Any) -> Self:
+        """Out of what a registration settles."""
+        return cls(
+            schema=schema,
+            person=about["person"],
+            neighbors=neighbors,
+            rows=about["rows_per_person"],
+            complete=frozenset(about["complete"]),
+            bounds={name: (low, high) for name, (low, high) in about["bounds"].items()},
+            preference=about.get("preference"),
+            keys=about["keys"],
+            public=frozenset(about["public"]),
+            **more,
+        )
+
+    def describe_columns(self) -> tuple[tuple[str, str, str], ...]:
+        """Every column: its name, what it holds, what is known of it."""
+        return tuple((column.name, column.family, self._describe(column)) for column in self.schema.values())
+
+    def _describe(self, column: Column) -> str:
+        name = column.name
+        facts = ["in [{:g}, {:g}]".format(*self.bounds[name])] if name in self.bounds else []
+        facts += [word for word, those in {"complete": self.complete, "public": self.public}.items() if name in those]
+        facts += [show_count(len(self.keys[name]), "key")] if name in self.keys else []
         facts += ["cannot be asked about"] if column.family == OTHER else []
         return ", ".join(facts) or "–"
+
+    def hints(self) -> list[str]:
+        """What a steward may still want to say or know; about declarations only, never about values."""
+        numbers = [column.name for column in self.schema.values() if column.family == NUMBER]
+        unbounded = [name for name in numbers if name not in self.bounds and name != self.person]
+        hints = [f"No bounds: {', '.join(unbounded)}. Questions about them must give their own."] if unbounded else []
+        if not self.complete:
+            hints.append("No column is declared complete: means pay for the number of values as well.")
+        if self.public:
+            told = "That is kept, but has no effect: their values are protected, and charged for, like all others."
+            hints.append(f"Declared public: {', '.join(sorted(self.public))}. {told}")
+        return hints
 
 
 def too_many_levels(levels: int, rounding_loss: float) -> bool:
@@ -89,21 +124,6 @@ class Description(Shown):
     @property
     def _many(self) -> bool:
         return too_many_levels(len(self.levels), self.rounding_loss)
-
-    def hints(self) -> list[str]:
-        """What a steward may still want to say; about declarations only, never about values."""
-        hints = []
-        if self._many:
-            hints.append(f"{len(self.levels):,} levels: is the column of preferences the right one?")
-        numbers = [(name, facts) for name, holds, facts in self.columns if holds == NUMBER and name != self.person]
-        unbounded = [name for name, facts in numbers if "in [" not in facts]
-        if unbounded:
-            hints.append(f"No bounds: {', '.join(unbounded)}. Questions about them must give their own.")
-        if "in memory" in self.ledger:
-            hints.append("The ledger is in memory: budgets are forgotten with this process.")
-        if not any("complete" in facts for _, _, facts in self.columns):
-            hints.append("No column is declared complete: means pay for the number of values as well.")
-        return hints
 
     def to_dict(self) -> dict[str, Any]:
         """Plain values that survive JSON."""

@@ -6,6 +6,7 @@ Type checkers read `methods.pyi`, which `make signatures` writes from the same c
 from collections.abc import Callable
 from typing import Any
 
+from epsilons.arguments.checks import check_truth
 from epsilons.arguments.options import BATCHES, TABLES
 from epsilons.arguments.reading import Call, read_plan, take_places
 from epsilons.calls import make_method, plan_signature
@@ -17,18 +18,20 @@ from epsilons.statistics.catalogue import CATALOGUE, find_statistic
 class Questions:
     """The statistics of a dataset: each goes through the one door, by `_ask`."""
 
-    _plan: Callable[[Call], Plan]
+    _plan: Callable[[Call, bool], Plan]
 
     def plan(self, *given: Any, **named: Any) -> Plan:
         """What every mechanism would cost and how far it would err, with what everybody has left. Free.
 
         `arguments` are those of the statistic's method. `plan.ask()` asks the best row, `plan["sample"].ask()` any
         other one: it gives what the row shows, or nothing if what people have left has changed since. A question that
-        was answered before gets that answer, at no charge.
+        was answered before gets that answer, at no charge. Past answers serve as guesses, which `plan.ask()` goes by;
+        `past=False` leaves them aside, as a question does that is asked by its own method.
         """
         values = take_places("A plan", ("statistic", "column"), ("statistic",), given, named)
         statistic, column = values.pop("statistic"), values.pop("column", None)
-        return self._plan(read_plan(find_statistic(statistic), TABLES, values, column))
+        past = check_truth("past", values.pop("past", True))
+        return self._plan(read_plan(find_statistic(statistic), TABLES, values, column), past)
 
     plan.__qualname__ = "Dataset.plan"
     plan.__signature__ = plan_signature(TABLES, Plan)  # type: ignore[attr-defined]

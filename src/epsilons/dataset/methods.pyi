@@ -25,6 +25,7 @@ class BatchOptions(TableOptions, total=False):
     name: str | None  # None
 
 class PlanOptions(Options, total=False):
+    past: bool  # True
     of: Literal["people", "rows"] | None  # None
     bounds: tuple[float, float] | Mapping[str, tuple[float, float]] | None  # None
     step: float | None  # None

@@ -101,8 +101,7 @@ class TablePeople:
     def sampled(self, chances: Sequence[int], entropy: Entropy) -> Iterator[Prepared]:
         """The table with the rows of a fresh random sample of people only, all of a person's rows or none."""
         prepared = self.preparation.prepared
-        # At most 256 levels; the last place is that of people who are members no more.
-        codes = np.append(self.places, -1).astype(np.int16)[self.preparation.places]
+        codes = self.places.astype(np.int16)[self.preparation.places]  # at most 256 levels
         kept = keep_digests(entropy, self.preparation.digests, codes, chances)
         prepared.engine.add(_SAMPLED, pa.table({sql.KEPT: np.flatnonzero(kept).astype(np.int32)}))
         try:

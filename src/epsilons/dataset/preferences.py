@@ -6,8 +6,8 @@ for a word that is a known level in all but case and blanks. What a caller wrote
 
 import math
 from collections.abc import Mapping
-from dataclasses import dataclass
-from typing import Any, NamedTuple
+from dataclasses import dataclass, replace
+from typing import Any, NamedTuple, Self
 
 import numpy as np
 import pyarrow as pa
@@ -58,6 +58,13 @@ class PreferenceTable:
     rounding_loss: float
     defaulted: int
     unmatched: int
+
+    def take(self, order: NDArray[np.int64] | slice) -> Self:
+        """The same in another order."""
+        if isinstance(order, slice):
+            return self
+        ids, normal = (column.take(pa.array(order)) for column in (self.ids, self.normal))
+        return replace(self, ids=ids, normal=normal, nano=self.nano[order], words=self.words[order])
 
 
 def check_id_column(engine: Engine, name: Any) -> Column:

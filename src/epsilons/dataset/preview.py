@@ -3,18 +3,18 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping
+from collections.abc import Callable
 from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
 
 from epsilons import ledger as ledgers
-from epsilons.dataset.facts import too_many_levels
+from epsilons.dataset.facts import TableFacts, too_many_levels
 from epsilons.dataset.registering import Candidate, Declared, read_candidate
 from epsilons.dataset.steward import StewardFacts, steward_facts
 from epsilons.display import Sheet, Shown, show, show_count
-from epsilons.errors import LedgerError
+from epsilons.errors import Argument
 from epsilons.guarantee import to_epsilon
 from epsilons.ledger.values import Enrolment, NoLedgerError
 from epsilons.preferences import name_grant
@@ -30,6 +30,8 @@ class Preview(Shown):
     columns: tuple[tuple[str, str, str], ...]
     levels: tuple[tuple[str, float, int], ...]
     enrolment: Enrolment
+    #: What registering is refused for, with what to say if it is right.
+    refused: tuple[str, ...]
     hints: tuple[str, ...]
     many_levels: bool
     #: Only where the steward asked for it.
@@ -59,6 +61,7 @@ class Preview(Shown):
             rows = [(f"{len(rows):,} levels", "not listed", f"{sum(people for *_, people in self.levels):,}")]
         ledger = "A new ledger would be made." if self.new_ledger else "The ledger knows people already."
         notes = [f"{self.name}, version {self.version}. {ledger} Nothing was registered."]
+        notes += [f"Registering would be refused: {told}" for told in self.refused]
         notes += self.hints
         return [
             Sheet("", ("level", "epsilon", "people"), rows),
@@ -69,18 +72,25 @@ class Preview(Shown):
 
 
 def look_over(
-    source: Any, *, ledger: str, preferences: Any, steward: bool = False, snapshots: str | None = None, **settled: Any
+    source: Any,
+    *,
+    ledger: str,
+    preferences: Any,
+    steward: bool = False,
+    write: Callable[[Argument], str] = str,
+    snapshots: str | None = None,
+    **settled: Any,
 ) -> Preview:
-    """What `Dataset.register` would do with the same arguments."""
+    """What `Dataset.register` would do with the same arguments; `write` puts arguments into the reader's language."""
     declared = Declared(**settled)
     try:
         new = ledger == "memory"
-        book = ledgers.open() if new else ledgers.open(ledger, create=False, upgrade=False)
+        book = ledgers.open() if new else ledgers.open(ledger, create=False, look=True)
     except NoLedgerError:
         book, new = ledgers.open(), True
     try:
         with read_candidate(source, preferences, declared, book) as candidate:
-            seen, bounds = _preview(candidate, new), candidate.about["bounds"]
+            seen, bounds = _preview(candidate, new, ledger == "memory", write), candidate.about["bounds"]
             if steward:
                 private = steward_facts(candidate.engine, candidate.person, declared.rows_per_person, bounds)
                 seen = replace(seen, private=private)
@@ -89,39 +99,23 @@ def look_over(
         book.close()
 
 
-def _preview(candidate: Candidate, new: bool) -> Preview:
+def _preview(candidate: Candidate, new: bool, memory: bool, write: Callable[[Argument], str]) -> Preview:
     codes, sizes = np.unique(candidate.asked.nano, return_counts=True)
     grants = [None if code < 0 else code for code in codes.tolist()]
     names = candidate.preferences.names
     levels = [(name_grant(one, names), to_epsilon(one), int(size)) for one, size in zip(grants, sizes, strict=True)]
-    columns = tuple(
-        (kind.name, kind.family, _known(candidate.about, kind.name)) for kind in candidate.engine.schema.values()
-    )
+    facts = TableFacts.of(candidate.engine.schema, candidate.about, candidate.declared.neighbors)
     many = too_many_levels(len(levels), candidate.asked.rounding_loss)
     hints = [f"{len(levels):,} levels: is the column of preferences the right one?"] if many else []
-    hints += _hints(candidate, columns)
-    try:
-        candidate.check_first_ledger()
-    except LedgerError as refused:
-        hints.append(str(refused))
+    # What is kept in memory asks for no word of the steward.
+    enrolment, objections = candidate.foresee(confirm=memory)
+    if enrolment.pending:
+        who = show_count(enrolment.pending, "person prefers", "people prefer")
+        hints.append(
+            f"{who} a larger epsilon: registering with {write(Argument('loosen', enrolment.pending))} grants it."
+        )
     return Preview(
-        candidate.declared.name, candidate.version, new, columns, tuple(sorted(levels, key=lambda one: one[1])),
-        candidate.preview(), tuple(hints), many,
+        candidate.declared.name, candidate.version, new, facts.describe_columns(),
+        tuple(sorted(levels, key=lambda one: one[1])), enrolment,
+        tuple(error.message(write) for error in objections), (*hints, *facts.hints()), many,
     )  # fmt: skip
-
-
-def _known(about: Mapping[str, Any], name: str) -> str:
-    facts = ["in [{:g}, {:g}]".format(*about["bounds"][name])] if name in about["bounds"] else []
-    facts += [word for word in ("complete", "public") if name in about[word]]
-    facts += [show_count(len(about["keys"][name]), "key")] if name in about["keys"] else []
-    return ", ".join(facts) or "–"
-
-
-def _hints(candidate: Candidate, columns: tuple[tuple[str, str, str], ...]) -> list[str]:
-    """What a steward may still want to say; about declarations only, never about values."""
-    person = candidate.about["person"]
-    unbounded = [name for name, holds, known in columns if holds == "number" and name != person and "in [" not in known]
-    hints = [f"No bounds: {', '.join(unbounded)}. Questions about them must give their own."] if unbounded else []
-    if not candidate.about["complete"]:
-        hints.append("No column is declared complete: means pay for the number of values as well.")
-    return hints

@@ -9,7 +9,7 @@ import os
 import threading
 import warnings
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from contextlib import ExitStack, contextmanager
 from dataclasses import replace
 from typing import Any, Self
 
@@ -28,10 +28,13 @@ from epsilons.dataset.snapshot import verify_snapshots
 from epsilons.errors import Argument, LedgerError
 from epsilons.ledger.balances import Remaining
 from epsilons.ledger.ledger import Ledger
-from epsilons.ledger.values import Enrolment, History, Statement
+from epsilons.ledger.values import Enrolment, History, NoLedgerError, StalePlanError, Statement
 from epsilons.preferences import Preferences
 from epsilons.release.door import asked_of
 from epsilons.release.stored import StoredAnswers
+
+#: So often a source is read again where the roster changed while it was read.
+_TRIES = 5
 
 
 class Registered:
@@ -115,16 +118,30 @@ class Registered:
             name, person, version, rows_per_person, neighbors, bounds or {}, keys or {}, complete, public, ceiling,
             measure, delta, renews, accounts, allow_individual, types, table, threads, memory, engine,
         )  # fmt: skip
-        with _opening(ledger, create=True) as (book, address):
-            place = place_of_snapshots(book, address, snapshots)
-            with read_candidate(source, preferences, declared, book) as candidate:
-                _, done = candidate.register(place, check_truth("confirm", confirm), loosen)
+        sure = check_truth("confirm", confirm)
+        with ExitStack() as opened:
+            book, address = opened.enter_context(_opening(ledger, stand_in=True))
+            done, tries = None, 0
+            while done is None:
+                with read_candidate(source, preferences, declared, book) as candidate:
+                    # What is refused is refused before anything is made or written.
+                    for refused in candidate.foresee(sure, loosen)[1]:
+                        raise refused
+                    if not book.lasting:
+                        book.close()
+                        book, address = opened.enter_context(_opening(ledger, create=True))
+                        candidate.go_to(book)
+                    try:
+                        _, done = candidate.register(place_of_snapshots(book, address, snapshots), sure, loosen)
+                    except StalePlanError:  # people were charged or changed their minds meanwhile: read again
+                        if (tries := tries + 1) == _TRIES:
+                            raise
             return cls._of(open_registered(name, book, address, done, threads=threads, memory=memory))
 
     @classmethod
     def open(cls, name: str, *, ledger: str | Ledger, threads: int | None = None, memory: str | None = None) -> Self:
         """A dataset that was registered. Asks nothing of its source; creates, enrols and loosens nothing."""
-        with _opening(ledger, create=False) as (book, address):
+        with _opening(ledger) as (book, address):
             return cls._of(open_registered(name, book, address, threads=threads, memory=memory))
 
     @classmethod
@@ -236,18 +253,26 @@ def _ledger_in_memory(given: Any) -> Ledger:
 
 
 @contextmanager
-def _opening(ledger: Any, create: bool) -> Iterator[tuple[Ledger, str | None]]:
-    """(the ledger, its address if it was opened here); closed again if what follows fails."""
+def _opening(ledger: Any, create: bool = False, stand_in: bool = False) -> Iterator[tuple[Ledger, str | None]]:
+    """(the ledger, its address if it was opened here); closed again if what follows fails.
+
+    Where there is none yet, one in memory may stand in for it, which knows nobody either.
+    """
     if isinstance(ledger, Ledger) and ledger.lasting:
         yield ledger, None
         return
     if not isinstance(ledger, str) or ledger == "memory":
         what, hint = "A registered dataset has a ledger that lasts.", Argument("ledger", "sqlite:///people.ledger")
         raise LedgerError(what, suggest=hint)
-    book = ledgers.open(ledger, create=create)
     try:
-        # A balance or an answer that was edited is found before anybody is charged by it.
-        book.verify()
+        book = ledgers.open(ledger, create=create)
+    except NoLedgerError:
+        if not stand_in:
+            raise
+        book = ledgers.open()
+    try:
+        # An edited balance or answer is found before anybody is charged by it; an edited roster before registering.
+        book.verify(thorough=stand_in)
         yield book, ledger
     except BaseException:
         book.close()

@@ -22,7 +22,7 @@ from epsilons.arguments.checks import check_bounds, check_real
 from epsilons.dataset.facts import TableFacts
 from epsilons.dataset.preferences import SAID_NOTHING, PreferenceTable, check_id_column, read_preferences
 from epsilons.dataset.registry import Registry, check_ceiling
-from epsilons.dataset.rows import Preparation, label, prepare, stage
+from epsilons.dataset.rows import Preparation, find_cohorts, follow, prepare, stage
 from epsilons.dataset.snapshot import open_snapshot, remove_snapshot, sweep_snapshots, write_snapshot
 from epsilons.engines.base import TEXT, Column, Engine, Schema, open_table
 from epsilons.engines.trees import MismatchError, canonical
@@ -33,6 +33,7 @@ from epsilons.ledger.consent import PUBLIC_CODE, Word
 from epsilons.ledger.identity import digests, normalise
 from epsilons.ledger.ledger import Ledger
 from epsilons.ledger.opening import find_places, state_folder
+from epsilons.ledger.order import as_sorted, sort_by
 from epsilons.ledger.registration import Application
 from epsilons.ledger.values import Digests, Enrolment, Registration, Terms
 from epsilons.noise.entropy import system
@@ -167,53 +168,68 @@ class Candidate:
     engine: Engine
     person: Column
     about: Mapping[str, Any]
+    #: What everyone asked for, in the order of their digests.
     asked: PreferenceTable
     preferences: Preferences
     terms: Terms
     started: float
     #: Whether the engine goes on holding what was read.
     kept: bool = False
+    people: Digests = field(init=False)
 
-    @property
-    def people(self) -> Digests:
-        return digests(self.asked.normal, self.ledger.salt)
+    def __post_init__(self) -> None:
+        self._sort()
 
-    def preview(self) -> Enrolment:
-        """What registering would do to people; refuses what no word of the steward allows."""
-        _, shown = self.ledger.register(self._application({}, self.people, True, None), preview=True)
-        return shown
+    def go_to(self, ledger: Ledger) -> None:
+        """Be registered in another ledger, which knows people by other digests."""
+        self.ledger = ledger
+        self._sort()
+
+    def _sort(self) -> None:
+        people = digests(self.asked.normal, self.ledger.salt, self.ledger.digest)
+        order = sort_by(as_sorted(people))
+        self.asked, self.people = self.asked.take(order), people[order]
+
+    def foresee(self, confirm: bool = False, loosen: int | None = None) -> tuple[Enrolment, list[LedgerError]]:
+        """What registering would do to people, and what it would be refused for; nothing is written."""
+        ahead, first = self.ledger.foresee(self._application({}, confirm, loosen)), list[LedgerError]()
+        # A ledger that does not know the dataset yet gives people a budget: another one may have done so before.
+        if not confirm and self.ledger.find_registration(self.declared.name) is None:
+            try:
+                find_places().refuse_second(self.ledger.id, self.declared.name, self._files)
+            except LedgerError as refused:
+                first.append(refused)
+        return ahead.expected, [*first, *ahead.objections]
 
     def keep_in_memory(self, own: bool) -> Opened:
         """Registered in a ledger that is gone with this process; the rows stay in the engine."""
-        people, rows = self.people, self.declared.rows_per_person
-        made, done = self.ledger.register(self._application({}, people, True, None))
+        made, done = self.ledger.register(self._application({}, True, None))
         registry = Registry(self.ledger, made, "in memory, gone with this process", own)
-        salt, members = self.ledger.salt, registry.members()
-        prepared = prepare(self.engine, self.person, self.asked.ids, people, members, rows, salt)
+        facts = self.ledger.moves(0), self.declared.rows_per_person, self.ledger.salt
+        prepared = prepare(self.engine, self.person, self.asked.ids, self.people, *facts)
         self.kept = True
         return _opened(self.engine, registry, prepared, done, self.started)
 
     def register(self, place: str, confirm: bool, loosen: int | None) -> tuple[Registration, Enrolment]:
         """Registered for good: the snapshot is written and checked, then the ledger knows it, or nothing happened."""
-        people, rows = self.people, self.declared.rows_per_person
-        # What would be refused is refused before much is written.
-        if not confirm and self.ledger.lasting:
-            self.check_first_ledger()
-        self.preview()
+        planned = self.ledger.foresee(self._application({}, confirm, loosen)).change
+        cohorts = find_cohorts(self.people, planned.people, planned.targets)
         folder = os.path.join(place, system().bytes(8).hex())
-        stamp = write_snapshot(self.engine, self.person, self.asked.ids, people, rows, self.ledger.salt, folder)
+        facts = self.declared.rows_per_person, self.ledger.salt, folder
+        stamp = write_snapshot(self.engine, self.person, self.asked.ids, self.people, cohorts, *facts)
         try:
-            made, done = self.ledger.register(self._application(dict(stamp), people, confirm, loosen))
+            given = replace(self._application(dict(stamp), confirm, loosen), labelled=planned)
+            made, done = self.ledger.register(given)
         except BaseException:
             # Where the registration stands all the same (its head could not be written), so must its rows.
             with suppress(EpsilonsError):
                 if os.path.basename(folder) not in self._snapshots():
-                    remove_snapshot(stamp)
+                    remove_snapshot(stamp, place)
             raise
         with suppress(EpsilonsError, OSError):  # it is registered, whatever can be tidied up and noted
             for earlier in self.ledger.registrations():
                 if earlier.name == made.name and earlier.number < made.number:  # a newer one may stand already
-                    remove_snapshot(earlier.stamp)
+                    remove_snapshot(earlier.stamp, place)
             sweep_snapshots(place, self._snapshots)
             find_places().note_dataset(self.ledger.id, made.name, self._files)
         return made, done
@@ -223,16 +239,11 @@ class Candidate:
         newest = {one.name: one.stamp["folder"] for one in self.ledger.registrations()}
         return {os.path.basename(folder) for folder in newest.values()}
 
-    def check_first_ledger(self) -> None:
-        """A ledger that knows nobody yet gives everyone a budget: refuse where another one did so before."""
-        if self.ledger.epoch == 0:
-            find_places().refuse_second(self.ledger.id, self.declared.name, self._files)
-
     @property
     def _files(self) -> list[str]:
         return [os.path.realpath(path) for path, *_ in (self.about["source"] or {}).get("files", ())]
 
-    def _application(self, stamp: Mapping[str, Any], people: Digests, confirm: bool, loosen: int | None) -> Application:
+    def _application(self, stamp: Mapping[str, Any], confirm: bool, loosen: int | None) -> Application:
         asked, declared = self.asked, self.declared
         named = {name: _code(epsilon) for name, epsilon in self.preferences.levels.items()}
         words, places = _distinct_words(asked)
@@ -242,7 +253,7 @@ class Candidate:
             about={**self.about, "rounding_loss": asked.rounding_loss},
             stamp=stamp,
             terms=self.terms,
-            people=np.ascontiguousarray(people).view("S16").reshape(-1),
+            people=as_sorted(self.people),
             asked=places,
             words=words,
             levels=named,
@@ -334,9 +345,9 @@ def open_registered(
     started = time.perf_counter()
     registry = find_registered(name, ledger, address)
     stamp: Any = registry.registration.stamp
-    engine, people = open_snapshot(stamp, **options)
-    prepared = label(engine, people, registry.members(), registry.registration.about["rows_per_person"])
-    return _opened(engine, registry, prepared, enrolment, started)
+    made = registry.registration
+    written = open_snapshot(stamp, made.about["rows_per_person"], made.seq, **options)
+    return _opened(written.engine, registry, follow(written, ledger.moves(made.seq)), enrolment, started)
 
 
 def _opened(
@@ -344,20 +355,9 @@ def _opened(
 ) -> Opened:
     about, terms, made = registry.registration.about, registry.ledger.terms(), registry.registration
     assert terms is not None
-    facts = TableFacts(
-        schema=engine.schema,
-        person=about["person"],
-        neighbors=terms.neighbors,
-        rows=about["rows_per_person"],
-        complete=frozenset(about["complete"]),
-        bounds={name: (low, high) for name, (low, high) in about["bounds"].items()},
-        keys=about["keys"],
-        preference=about.get("preference"),
-        levels={name: math.inf if code < 0 else to_epsilon(code) for name, code in registry.ledger.levels().items()},
-        name=made.name,
-        version=made.version,
-        lasting=registry.ledger.lasting,
-    )
+    named = {name: math.inf if code < 0 else to_epsilon(code) for name, code in registry.ledger.levels().items()}
+    cited = {"name": made.name, "version": made.version, "lasting": registry.ledger.lasting}
+    facts = TableFacts.of(engine.schema, about, terms.neighbors, levels=named, **cited)
     return Opened(engine, facts, registry, prepared, enrolment, time.perf_counter() - started)
 
 

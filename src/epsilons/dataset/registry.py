@@ -1,6 +1,5 @@
 """The people of a registered dataset, by its ledger: who stands where, what they say, what they have left."""
 
-import json
 import math
 from collections import Counter
 from collections.abc import Mapping, Sequence
@@ -20,6 +19,7 @@ from epsilons.ledger.balances import Remaining
 from epsilons.ledger.consent import PUBLIC_CODE, Word, rank_openness
 from epsilons.ledger.identity import digests
 from epsilons.ledger.ledger import Ledger
+from epsilons.ledger.statements import read_rosters
 from epsilons.ledger.values import (
     ACTIVE,
     WITHDRAWN,
@@ -83,9 +83,7 @@ class Registry:
 
     def find_people(self, people: Any) -> Digests:
         """Digests of people by their ids, however those are written."""
-        terms = self.ledger.terms()
-        assert terms is not None
-        return digests(as_ids(people, self.person, normal=terms.spelling == "normal"), self.ledger.salt)
+        return find_people(self.ledger, people, self.person)
 
     def describe(self, facts: TableFacts, seconds: float) -> Description:
         """Public facts about people and the ledger."""
@@ -96,7 +94,7 @@ class Registry:
         shown = [(name_grant(grant, self.names), to_epsilon(grant), number) for grant, number in people.items()]
         kept = {to_epsilon(one.granted): (one.average, to_epsilon(one.least), one.nothing_left) for one in left.levels}
         return Description(
-            columns=tuple((kind.name, kind.family, facts.describe(kind)) for kind in facts.schema.values()),
+            columns=facts.describe_columns(),
             levels=tuple(Level(*one, *kept.get(one[1], (None,))) for one in sorted(shown, key=itemgetter(1))),
             withdrawn=sum(cohort.people for cohort in cohorts if cohort.state == WITHDRAWN),
             pending=self._count_pending(cohorts),
@@ -118,11 +116,18 @@ class Registry:
         """Whose source last said more than holds: it waits for the steward's act."""
         levels, waiting = self.ledger.levels(), 0
         for cohort in (one for one in cohorts if one.state == ACTIVE and not one.own):
-            said = json.loads(cohort.datasets)[str(self.dataset)]
+            said = read_rosters(cohort.datasets)[self.dataset]
             code = levels.get(said[1:], 0) if said.startswith("=") else int(said or 0)
             held = PUBLIC_CODE if cohort.granted is None else cohort.granted
             waiting += cohort.people * (rank_openness(code) > rank_openness(held))
         return waiting
+
+
+def find_people(ledger: Ledger, people: Any, person: Column) -> Digests:
+    """Digests of people by their ids, which are of the kind of a column, in the ledger's spelling."""
+    terms = ledger.terms()
+    ids = as_ids(people, person, normal=terms is not None and terms.spelling == "normal")
+    return digests(ids, ledger.salt, ledger.digest)
 
 
 def _name_grants(levels: Mapping[str, int]) -> dict[float, str]:

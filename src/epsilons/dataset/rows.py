@@ -14,7 +14,8 @@ from __future__ import annotations
 import tempfile
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
+from functools import cached_property
 from typing import Any
 
 import numpy as np
@@ -23,17 +24,19 @@ import pyarrow.compute as pc
 from numpy.typing import NDArray
 from sqlglot import exp
 
-from epsilons.engines.base import DATE, NUMBER, OTHER, RESERVED, SOURCE, TEXT, TRUTH, Column, Engine, Schema
+from epsilons.engines.base import DATE, NUMBER, OTHER, RESERVED, TEXT, TRUTH, Column, Engine, Schema
 from epsilons.engines.trees import cast, column, double, missing, table, whole
 from epsilons.errors import DataError
-from epsilons.ledger.values import Members
+from epsilons.ledger.order import Sorted, as_sorted, locate
+from epsilons.ledger.values import Moves
 from epsilons.storage.base import reach
 from epsilons.summaries.sql import Prepared
 
 PERSON, COHORT = f"{RESERVED}person", f"{RESERVED}cohort"
 #: The copy of the source from which everything is read.
 STAGED = f"{RESERVED}staged"
-_PEOPLE, _ID, _CROWDED, _PLACE = (RESERVED + word for word in ("people", "id", "crowded", "place"))
+_PEOPLE, _ID, _CROWDED, _PLACE, _MOVED = (RESERVED + word for word in ("people", "id", "crowded", "place", "moved"))
+_OURS = (PERSON, COHORT)
 #: Doubles are hashed on a grid of 2^-10, cut off where it would leave 64 bits.
 _FINE, _FAR = 1024.0, 1e15
 #: More bytes of digests than this are not kept in memory.
@@ -51,23 +54,72 @@ def stage(engine: Engine) -> None:
 
 
 @dataclass(frozen=True, eq=False)
-class Preparation:
-    """The copy, and for each person of the table their digest and the place of their cohort in `cohorts`."""
+class Labelled:
+    """Rows beside which the cohorts of their people stand, as they were when the rows were written.
 
+    People are numbered in the order of their digests; `codes[i]` is the place of person i's cohort in `cohorts`, and
+    stands beside their rows in the column `COHORT`. `line` is the last line of the ledger's journal that it knows of.
+    """
+
+    engine: Engine
+    name: str
+    schema: Schema
+    digests: NDArray[np.uint8]
+    codes: NDArray[Any]
+    cohorts: tuple[int, ...]
+    line: int
+    rows: int
+
+
+@dataclass(frozen=True, eq=False)
+class Preparation:
+    """What is asked: the rows, with the cohorts of those who changed their minds since in place of what was written.
+
+    `numbers` are these people, `codes` the places of their cohorts in `cohorts`.
+    """
+
+    labelled: Labelled
     prepared: Prepared
     epoch: int
-    digests: NDArray[np.uint8]
-    places: NDArray[Any]
     cohorts: tuple[int, ...]
+    numbers: NDArray[np.int64]
+    codes: NDArray[Any]
+
+    @property
+    def digests(self) -> NDArray[np.uint8]:
+        """People's digests, by number."""
+        return self.labelled.digests
+
+    @cached_property
+    def places(self) -> NDArray[Any]:
+        """The place of each person's cohort in `cohorts`."""
+        found = np.array(self.labelled.codes, np.min_scalar_type(len(self.cohorts)))
+        found[self.numbers] = self.codes
+        return found
+
+
+def find_cohorts(digests: NDArray[np.uint8], people: Sorted, cohorts: NDArray[np.int64]) -> NDArray[np.int64]:
+    """Everybody's cohort, of people who are among these, all sorted; -1 for those who are not."""
+    place = locate(people, as_sorted(digests))
+    return np.where(place >= 0, np.append(cohorts, -1)[place], -1)
+
+
+def as_codes(cohorts: NDArray[np.int64]) -> tuple[NDArray[Any], tuple[int, ...]]:
+    """(the place of each person's cohort, in a byte where it fits; the cohorts)."""
+    listed, places = np.unique(cohorts, return_inverse=True)
+    return places.reshape(-1).astype(np.min_scalar_type(len(listed))), tuple(int(cohort) for cohort in listed)
 
 
 def prepare(
-    engine: Engine, person: Column, ids: pa.Array, digests: NDArray[np.uint8], members: Members, rows: int, salt: bytes
+    engine: Engine, person: Column, ids: pa.Array, digests: NDArray[np.uint8], standing: Moves, rows: int, salt: bytes
 ) -> Preparation:
-    """Of what was staged: number the people, cap their rows and label them, inside the engine."""
-    places, cohorts = _find_places(digests, members)
-    name = _labelled(members)
-    with cap_rows(engine, person, ids, rows, salt, {COHORT: places}) as capped:
+    """Of what was staged: cap people's rows and label them, inside the engine; people are in the order of digests.
+
+    `standing` says where everyone is; whoever is nowhere has a cohort that no question uses.
+    """
+    codes, listed = as_codes(find_cohorts(digests, standing.people, standing.cohorts))
+    name = f"{RESERVED}written {standing.epoch}"
+    with cap_rows(engine, person, ids, rows, salt, {COHORT: codes}) as capped:
         schema = engine.keep(name, capped)
     reach("rows capped")
     if exceeds_cap(engine, name, rows):
@@ -79,69 +131,44 @@ def prepare(
             file.write(digests.data)
             file.flush()
             digests = np.memmap(file, np.uint8, "r", shape=digests.shape)
-    asked = Schema([kind for kind in schema.values() if kind.name not in (PERSON, COHORT)])
-    prepared = Prepared(engine, name, asked, COHORT, len(cohorts), len(ids) * rows, PERSON)
-    return Preparation(prepared, members.epoch, digests, places, cohorts)
+    written = Labelled(engine, name, schema, digests, codes, listed, standing.line, len(ids) * rows)
+    return follow(written, replace(standing, people=standing.people[:0], cohorts=standing.cohorts[:0]))
 
 
-def label(engine: Engine, digests: NDArray[np.uint8], members: Members, rows: int) -> Preparation:
-    """Of a snapshot that was opened: its rows with the cohorts of their people. People have `rows` rows at most."""
-    return _label(engine, SOURCE, Schema(list(engine.schema.values())), digests, members, len(digests) * rows)
+def follow(written: Labelled, moves: Moves, before: Preparation | None = None) -> Preparation:
+    """The rows with everybody's cohort of today: `moves` are those who changed theirs since the rows were written.
 
-
-def renew(before: Preparation, members: Members) -> Preparation:
-    """After people changed their minds: the rows stay, the cohorts' codes are new."""
-    old = before.prepared
-    renewed = _label(old.engine, old.name, old.schema, before.digests, members, old.rows)
-    old.engine.drop(old.name)
-    return renewed
-
-
-def _label(
-    engine: Engine, name: str, schema: Schema, digests: NDArray[np.uint8], members: Members, rows: int
-) -> Preparation:
-    places, cohorts = _find_places(digests, members)
-    engine.add(_PEOPLE, pa.table({_ID: np.arange(len(places), dtype=np.int32), COHORT: places}))
-    asked = Schema([kind for kind in schema.values() if kind.family != OTHER])
-    kept = [_of(name, each) for each in (*asked, PERSON)]
-    same = exp.EQ(this=_of(name, PERSON), expression=_of(_PEOPLE, _ID))
-    tree = exp.select(*kept, _of(_PEOPLE, COHORT)).from_(table(name)).join(table(_PEOPLE), on=same)
-    engine.keep(_labelled(members), tree)
-    engine.drop(_PEOPLE)
-    prepared = Prepared(engine, _labelled(members), asked, COHORT, len(cohorts), rows, PERSON)
-    return Preparation(prepared, members.epoch, digests, places, cohorts)
-
-
-def _labelled(members: Members) -> str:
-    return f"{RESERVED}rows {members.epoch}"
-
-
-def _find_places(digests: NDArray[np.uint8], members: Members) -> tuple[NDArray[Any], tuple[int, ...]]:
-    """Each person's cohort as a place in the list of cohorts, in a byte where it fits. Members are sorted by digest.
-
-    Whoever is no member any more has the place after the last, which no question uses.
+    Nothing is copied: where there are any, every question looks them up beside the rows that it reads.
     """
-    cohorts, found = np.unique(members.cohorts, return_inverse=True)
-    nobody = len(cohorts)
-    codes = found.astype(np.min_scalar_type(nobody))
-    known, asked = _first_half(members.digests), _first_half(digests)
-    if (known[1:] == known[:-1]).any():
-        # Two people agree in 64 bits, which among ten million happens once in 370,000 rosters.
-        known, asked = (np.ascontiguousarray(all_).view("S16").reshape(-1) for all_ in (members.digests, digests))
-    # Sorted questions walk through the members in order, which a processor's cache rewards.
-    order = np.argsort(asked)
-    asked = asked[order]
-    at = np.searchsorted(known, asked)
-    there = at < len(known)
-    there[there] = known[at[there]] == asked[there]
-    places = np.full(len(asked), nobody, codes.dtype)
-    places[order[there]] = codes[at[there]]
-    return places, tuple(int(cohort) for cohort in cohorts)
+    engine, name = written.engine, written.name
+    asked = Schema([kind for kind in written.schema.values() if kind.family != OTHER and kind.name not in _OURS])
+    place = locate(as_sorted(written.digests), moves.people)
+    here = place >= 0
+    numbers, new = place[here], moves.cohorts[here]
+    cohorts = tuple(dict.fromkeys((*written.cohorts, *new.tolist())))
+    codes = np.array([cohorts.index(cohort) for cohort in np.unique(new).tolist()], np.int32)
+    codes = codes[np.unique(new, return_inverse=True)[1].reshape(-1)] if len(new) else codes
+    if before is not None and before.prepared.name != name:
+        for old in (before.prepared.name, _moved(before.epoch)):
+            engine.drop(old)
+    if len(numbers):
+        name = f"{RESERVED}rows {moves.epoch}"
+        engine.add(_moved(moves.epoch), pa.table({_ID: numbers.astype(np.int32), _MOVED: codes}))
+        engine.define(name, _replace_cohorts(written, asked, _moved(moves.epoch)))
+    prepared = Prepared(engine, name, asked, COHORT, len(cohorts), written.rows, PERSON)
+    return Preparation(written, prepared, moves.epoch, cohorts, numbers, codes)
 
 
-def _first_half(digests: NDArray[np.uint8]) -> NDArray[Any]:
-    """The first 8 bytes as numbers, which sort as the bytes do."""
-    return np.ascontiguousarray(digests[:, :8]).view(">u8").reshape(-1).astype(np.uint64)
+def _moved(epoch: int) -> str:
+    return f"{_MOVED} {epoch}"
+
+
+def _replace_cohorts(written: Labelled, asked: Schema, moved: str) -> exp.Select:
+    kept = [_of(written.name, each) for each in (*asked, PERSON)]
+    present = exp.Coalesce(this=_of(moved, _MOVED), expressions=[cast(_of(written.name, COHORT), "INT")])
+    same = exp.EQ(this=_of(written.name, PERSON), expression=_of(moved, _ID))
+    tree = exp.select(*kept, exp.alias_(present, COHORT, quoted=True)).from_(table(written.name))
+    return tree.join(table(moved), on=same, join_type="left")
 
 
 @contextmanager

@@ -3,9 +3,10 @@
 Registration writes it and the ledger keeps its stamp. Nothing else is ever asked about: what becomes of the source
 afterwards changes no answer, and a snapshot that is not the registered one is refused.
 
-A snapshot is a folder for its owner alone, with everybody's capped rows and their person's number as the engine writes
-them, people's digests in the order of their numbers, and a nonce. It is made complete under another name and renamed;
-of a registration that was killed, the next one sweeps what is left.
+A snapshot is a folder for its owner alone, with everybody's capped rows, their person's number and cohort, as the
+engine writes them; people's digests, and the places of their cohorts, in the order of their numbers; and a nonce. It is
+asked as it stands: opening it reads none of that. It is made complete under another name and renamed; of a registration
+that was killed, the next one sweeps what is left.
 
 All hashes of a stamp are keyed by the nonce, which never leaves the folder. With plain ones, whoever reads the ledger
 and knows all rows but one could find that one out by trying.
@@ -24,7 +25,7 @@ import numpy as np
 import pyarrow as pa
 from numpy.typing import NDArray
 
-from epsilons.dataset.rows import PERSON, above_cap, cap_rows, exceeds_cap
+from epsilons.dataset.rows import COHORT, PERSON, Labelled, above_cap, as_codes, cap_rows, exceeds_cap
 from epsilons.engines.base import OTHER, SOURCE, Column, Engine, Schema, engines
 from epsilons.errors import DataError
 from epsilons.ledger.values import DIGEST_BYTES, Registration
@@ -32,7 +33,7 @@ from epsilons.noise.entropy import system
 from epsilons.storage.base import reach
 from epsilons.storage.files import claim_folder, keep_folder, make_folder, open_private, release_folder, remove_unheld
 
-_DIGESTS, _NONCE = "digests", "nonce"
+_DIGESTS, _COHORTS, _NONCE = "digests", "cohorts", "nonce"
 _NONCE_BYTES = 32
 #: So many bytes at either end of a file are compared at every opening.
 _END = 1 << 16
@@ -52,32 +53,39 @@ class FileStamp(TypedDict):
 
 
 class Stamp(TypedDict):
-    """What the ledger keeps of a snapshot, as plain values; `left_out` are columns that cannot be asked about."""
+    """What the ledger keeps of a snapshot, as plain values; `left_out` are columns that cannot be asked about.
+
+    `cohorts` are those of its people, in the order of their codes.
+    """
 
     engine: str
     folder: str
     left_out: list[list[str]]
+    cohorts: list[int]
     files: list[FileStamp]
 
 
 def write_snapshot(
-    engine: Engine, person: Column, ids: pa.Array, digests: NDArray[np.uint8], rows: int, salt: bytes, folder: str
-) -> Stamp:
+    engine: Engine, person: Column, ids: pa.Array, digests: NDArray[np.uint8], cohorts: NDArray[np.int64],
+    rows: int, salt: bytes, folder: str,
+) -> Stamp:  # fmt: skip
     """Cap what was staged and write it to a new folder; `ids[i]`, as the source writes it, has the digest `digests[i]`.
 
-    The folder is held until this process ends, so that `sweep_snapshots` of another one leaves it alone.
+    These are sorted, and `cohorts[i]` is where that person stands once they are registered. The folder is held until
+    this process ends, so that `sweep_snapshots` of another one leaves it alone.
     """
     if os.path.lexists(folder):
         raise DataError("There is something at the snapshot's place.", suggest="a folder that does not exist yet")
-    claimed = None
+    claimed, (codes, listed) = None, as_codes(cohorts)
     try:
         make_folder(Path(folder).parent)
         claimed = claim_folder(os.path.dirname(folder))
-        with cap_rows(engine, person, ids, rows, salt, {}) as capped:
+        with cap_rows(engine, person, ids, rows, salt, {COHORT: codes}) as capped:
             engine.write(capped, claimed)
         reach("snapshot written")
         _check_written(engine, claimed, rows)
-        _write(os.path.join(claimed, _DIGESTS), digests.tobytes())
+        _write(os.path.join(claimed, _DIGESTS), digests.data)
+        _write(os.path.join(claimed, _COHORTS), codes.data)
         nonce = system().bytes(_NONCE_BYTES)
         _write(os.path.join(claimed, _NONCE), nonce)
         files = [_stamp(claimed, name, nonce) for name in _list_files(claimed)]
@@ -91,25 +99,28 @@ def write_snapshot(
             raise
     else:
         left_out = [[kind.name, kind.type] for kind in engine.schema.values() if kind.family == OTHER]
-        return Stamp(engine=engine.name, folder=folder, left_out=left_out, files=files)
+        return Stamp(engine=engine.name, folder=folder, left_out=left_out, cohorts=list(listed), files=files)
     hint = "a folder that you may write to, on a disk with room"
     raise DataError("The snapshot could not be written.", rule="It lies in a folder of yours alone.", suggest=hint)
 
 
-def open_snapshot(stamp: Stamp, **options: Any) -> tuple[Engine, NDArray[np.uint8]]:
-    """(the rows, read only, with the column `PERSON`; people's digests by number) if this is what was registered.
+def open_snapshot(stamp: Stamp, rows: int, line: int, **options: Any) -> Labelled:
+    """The rows, read only, if this is what was registered, by that line of the journal; at most `rows` a person.
 
     Several processes may do so at once. `options` are those of the engine: threads, memory.
     """
     _compare(stamp, thorough=False)
     known, folder = engines(), stamp["folder"]
-    if stamp["engine"] not in known:
+    if stamp["engine"] not in known or "cohorts" not in stamp:  # one of an older release knows no cohorts
         raise _unlike()
     engine = known[stamp["engine"]].reopen(folder, **options)
-    shown = [kind for kind in engine.schema.values() if kind.name != PERSON]
+    schema = engine.schema
+    shown = [kind for kind in schema.values() if kind.name not in (PERSON, COHORT)]
     engine.schema = Schema([*shown, *(Column(name, OTHER, type=kind) for name, kind in stamp["left_out"])])
-    digests = np.memmap(os.path.join(folder, _DIGESTS), np.uint8, "r")
-    return engine, digests.reshape(-1, DIGEST_BYTES)
+    cohorts = tuple(stamp["cohorts"])
+    codes = np.memmap(os.path.join(folder, _COHORTS), np.min_scalar_type(len(cohorts)), "r")
+    digests = np.memmap(os.path.join(folder, _DIGESTS), np.uint8, "r").reshape(-1, DIGEST_BYTES)
+    return Labelled(engine, SOURCE, schema, digests, codes, cohorts, line, len(digests) * rows)
 
 
 def verify_snapshot(stamp: Stamp, of: str = "this dataset") -> None:
@@ -129,10 +140,16 @@ def verify_snapshots(registrations: Iterable[Registration]) -> dict[str, bool]:
     return reached
 
 
-def remove_snapshot(stamp: Mapping[str, Any]) -> None:
-    """Of a registration that did not come about, or that another has replaced; who has it open is refused anyway."""
-    if stamp:
-        release_folder(stamp["folder"])
+def remove_snapshot(stamp: Mapping[str, Any], place: str) -> None:
+    """Of a registration that did not come about, or that another has replaced; who has it open is refused anyway.
+
+    Only what is a snapshot in the ledger's own place: the path is the ledger's word, which somebody may have sent.
+    """
+    if not stamp:
+        return
+    folder = os.path.realpath(stamp["folder"])
+    if os.path.dirname(folder) == os.path.realpath(place) and os.path.isfile(os.path.join(folder, _NONCE)):
+        release_folder(folder)
 
 
 def sweep_snapshots(place: str, known: Callable[[], Collection[str]]) -> None:
@@ -158,7 +175,7 @@ def _check_written(engine: Engine, folder: str, rows: int) -> None:
         written.close()
 
 
-def _write(path: str, content: bytes) -> None:
+def _write(path: str, content: memoryview | bytes) -> None:
     with open(path, "xb", opener=open_private) as file:
         file.write(content)
 

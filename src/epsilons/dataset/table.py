@@ -25,7 +25,7 @@ from epsilons.dataset.levels import FROM_THE_ROSTER, counts_levels
 from epsilons.dataset.methods import Questions
 from epsilons.dataset.question import TableQuestion, parse_question, registered_keys
 from epsilons.dataset.registered import Registered
-from epsilons.dataset.rows import renew
+from epsilons.dataset.rows import follow
 from epsilons.engines.base import NUMBER, TRUTH
 from epsilons.engines.conditions import parse
 from epsilons.errors import Argument, DataError, LedgerError, PlanError
@@ -195,8 +195,8 @@ class Dataset(Registered, Questions):
             raise PlanError(what, rule="A table's summary does not say how far single people move it.")
         return asked
 
-    def _plan(self, call: Call, informed: bool = True) -> Plan:
-        """Every mechanism for a question, with what everybody has left; if `informed`, by what past answers tell."""
+    def _plan(self, call: Call, past: bool) -> Plan:
+        """Every mechanism for a question, with what everybody has left; with `past` by what past answers tell."""
         asked, options = self._parse(call), call.options
         if counts_levels(asked, self._facts):
             raise NothingToPlanError("There is nothing to plan.", rule=FROM_THE_ROSTER)
@@ -204,9 +204,9 @@ class Dataset(Registered, Questions):
             self._refresh()
             cohorts = self.ledger.cohorts(self._registry.dataset)
             known: tuple[Known, ...] = ()
-            if informed:
-                past = self.ledger.answers(dataset=self._registry.dataset)
-                known = find_known(asked, self._facts, past, sum(one.people for one in list_active(cohorts)))
+            if past:
+                stored = self.ledger.answers(dataset=self._registry.dataset)
+                known = find_known(asked, self._facts, stored, sum(one.people for one in list_active(cohorts)))
                 asked = replace(asked, question=guessing_all(asked.question, known))
             share, spendable = spendable_for(asked, cohorts, self._registry.names)
         if spendable.levels.all_public:
@@ -244,7 +244,8 @@ class Dataset(Registered, Questions):
             what, hint = f"{self._facts.name!r} was registered anew since it was opened.", "open it again"
             raise DataError(what, rule="Nothing was charged.", suggest=hint)
         if epoch != self._preparation.epoch:
-            self._preparation = renew(self._preparation, self._registry.members())
+            written = self._preparation.labelled
+            self._preparation = follow(written, here.ledger.moves(written.line), self._preparation)
 
     def _check_open(self) -> None:
         if self._closed:

@@ -180,6 +180,9 @@ class Engine(Protocol):
     def keep(self, name: str, tree: exp.Query) -> Schema:
         """Store the result of a query inside the engine under a name, for later queries; its columns."""
 
+    def define(self, name: str, tree: exp.Query) -> None:
+        """Make the result of a query known under a name; it is worked out whenever that is asked for."""
+
     def write(self, tree: exp.Query, folder: str) -> None:
         """Write the result of a query to files in a folder of our own, for `reopen`."""
 
@@ -191,7 +194,7 @@ class Engine(Protocol):
         """Make an Arrow table known to later queries; its columns."""
 
     def drop(self, name: str) -> None:
-        """Forget what `keep` or `add` made known."""
+        """Forget what `keep`, `define` or `add` made known."""
 
     def close(self) -> None:
         """Let go of files and memory."""

@@ -72,7 +72,8 @@ class DuckDB:
             raise DataError("A DuckDB relation has its own types.", suggest=unfit)
         known = self._relation is not None or isinstance(source, Files)
         located = (None if self._relation is not None else source) if known else locate(source, types, table)
-        self._kept: set[str] = set()
+        #: What was stored or defined here, by name, and which of both.
+        self._kept: dict[str, str] = {}
         self.files = located.paths if isinstance(located, Files) else ()
         self.declared = tuple(name for name, kind in getattr(located, "types", ()) if kind != "text")
         self._spill = claim_folder()
@@ -125,7 +126,7 @@ class DuckDB:
         if arrow is not None:
             self._connection.register(_RAW, arrow)
         origin = located.scan(_ATTACHED) if isinstance(located, Files) and arrow is None else table(_RAW)
-        found = self._describe(exp.select("*").from_(origin.copy()))
+        found = self._describe(exp.select("*").from_(origin.copy()).sql("duckdb"))
         types = dict(located.types)
         cells: dict[str, exp.Expr] = {}
         for name, kind in found:
@@ -140,13 +141,15 @@ class DuckDB:
         self._connection.execute(exp.Create(this=table(SOURCE), kind="VIEW", expression=query).sql("duckdb"))
         unusable = [Column(name, base.OTHER) for name in getattr(located, "unusable", ())]
         named = not isinstance(located, Files) or located.kind != "csv" or len(types) > 0
-        return Schema([*self._columns(table(SOURCE)).values(), *unusable], named)
+        as_found = all(isinstance(cell, exp.Column) for cell in cells.values())
+        viewed = _make_schema(found) if as_found else self._columns(table(SOURCE))
+        return Schema([*viewed.values(), *unusable], named)
 
-    def _describe(self, query: exp.Query) -> list[tuple[str, str]]:
-        return [row[:2] for row in self._connection.execute(f"DESCRIBE {query.sql('duckdb')}").fetchall()]
+    def _describe(self, query: str) -> list[tuple[str, str]]:
+        return [row[:2] for row in self._connection.execute(f"DESCRIBE {query}").fetchall()]
 
     def _columns(self, found: exp.Table) -> Schema:
-        return _make_schema(self._describe(exp.select("*").from_(found)))
+        return _make_schema(self._describe(exp.select("*").from_(found).sql("duckdb")))
 
     def check_ready(self) -> None:
         """Always: questions go to copies on a connection of our own, also if the user has closed theirs."""
@@ -159,7 +162,8 @@ class DuckDB:
             written, read = (exp.Is(this=tree.copy(), expression=exp.null()) for tree in (column(each), cells[each]))
             cells[base.UNREAD + each] = join_bits([bit(exp.Not(this=written)), bit(read)])
         if self._relation is None:
-            return _hide_errors(lambda: self._store(table(name), _select_as(cells).from_(self._origin), {}))
+            query = _select_as(cells).from_(self._origin)
+            return _hide_errors(lambda: self._store(table(name), query, look=False))
         self.add(_HANDED_OVER, self.run(_select_as(cells).from_(table(SOURCE))))
         schema = self.keep(name, exp.select("*").from_(table(_HANDED_OVER)))
         self.drop(_HANDED_OVER)
@@ -172,7 +176,12 @@ class DuckDB:
         return _hide_errors(lambda: ask(text).to_arrow_table())
 
     def keep(self, name: str, tree: exp.Query) -> Schema:
-        return _hide_errors(lambda: self._store(table(name), tree, self._look(tree)))
+        return _hide_errors(lambda: self._store(table(name), tree))
+
+    def define(self, name: str, tree: exp.Query) -> None:
+        view = exp.Create(this=table(name), kind="VIEW", expression=tree)
+        _hide_errors(lambda: self._connection.execute(view.sql("duckdb")))
+        self._kept[name] = "VIEW"
 
     def write(self, tree: exp.Query, folder: str) -> None:
         """As every engine: a database file, made in the only folder that a locked connection may write to."""
@@ -181,7 +190,7 @@ class DuckDB:
         def work() -> None:
             self._connection.execute(f"ATTACH {exp.Literal.string(made).sql('duckdb')} AS {_FILE}")
             try:
-                self._store(_in_file(_ROWS), tree, self._look(tree))
+                self._store(_in_file(_ROWS), tree)
             finally:
                 self._connection.execute(f"DETACH {_FILE}")
             shutil.move(made, os.path.join(folder, _WRITTEN))
@@ -198,35 +207,39 @@ class DuckDB:
 
     def drop(self, name: str) -> None:
         if name in self._kept:
-            self._kept.discard(name)
-            _hide_errors(lambda: self._connection.execute(f"DROP TABLE {table(name).sql('duckdb')}"))
+            kind = self._kept.pop(name)
+            _hide_errors(lambda: self._connection.execute(f"DROP {kind} {table(name).sql('duckdb')}"))
         else:
             _hide_errors(lambda: self._connection.unregister(name))
 
     def close(self) -> None:
         self._closing()
 
-    def _look(self, tree: exp.Query) -> dict[str, str]:
+    def _look(self, query: str, columns: list[tuple[str, str]]) -> dict[str, str]:
         """Floats that hardly repeat stay as they are: unpacking them would take longer than adding them.
 
         A look at a few rows, which decides on speed alone.
         """
-        floats = [column(each).sql("duckdb") for each, kind in self._describe(tree) if kind in ("FLOAT", "DOUBLE")]
+        floats = [each for each, kind in columns if kind in ("FLOAT", "DOUBLE")]
         distinct = "".join(f", approx_count_distinct({each})" for each in floats)
-        query = f"SELECT COUNT(*){distinct} FROM (SELECT * FROM ({tree.sql('duckdb')}) LIMIT {_A_FEW})"
-        ((rows, *counts),) = self._connection.execute(query).fetchall() if floats else [(0,)]
+        asked = f"SELECT COUNT(*){distinct} FROM (SELECT * FROM ({query}) LIMIT {_A_FEW})"
+        ((rows, *counts),) = self._connection.execute(asked).fetchall() if floats else [(0,)]
         pairs = zip(floats, counts, strict=True)
         return {each: "USING COMPRESSION uncompressed" for each, count in pairs if count > rows / 2}
 
-    def _store(self, new: exp.Table, tree: exp.Query, packing: Mapping[str, str]) -> Schema:
-        columns = [(column(each).sql("duckdb"), kind) for each, kind in self._describe(tree)]
+    def _store(self, new: exp.Table, tree: exp.Query, look: bool = True) -> Schema:
+        # Writing a query out and binding it takes longer than a small table's rows do: both are done once.
+        query, name = tree.sql("duckdb"), new.sql("duckdb")
+        found = self._describe(query)
+        columns = [(column(each).sql("duckdb", copy=False), kind) for each, kind in found]
+        packing = self._look(query, columns) if look else {}
         written = ", ".join(f"{each} {kind} {packing.get(each, '')}" for each, kind in columns)
-        self._connection.execute(f"CREATE TABLE {new.sql('duckdb')} ({written})")
-        self._connection.execute(f"INSERT INTO {new.sql('duckdb')} {tree.sql('duckdb')}")
+        self._connection.execute(f"CREATE TABLE {name} ({written})")
+        self._connection.execute(f"INSERT INTO {name} {query}")
         self._connection.execute(f"CHECKPOINT {new.db or _COPIES}")
         if not new.db:
-            self._kept.add(new.name)
-        return self._columns(new)
+            self._kept[new.name] = "TABLE"
+        return _make_schema(found)
 
 
 def _in_file(name: str) -> exp.Table:

@@ -141,6 +141,9 @@ class Spark:
 
         return _hide_errors(work)
 
+    def define(self, name: str, tree: exp.Query) -> None:
+        _hide_errors(lambda: self._name(name, self._session.sql(tree.sql("spark"))))
+
     def _write_placed(self, tree: exp.Query, path: str) -> tuple[Any, list[str]]:
         """Files know the columns by their place: a name may hold signs that some format refuses."""
         self._set(*self._usual)

@@ -3,9 +3,10 @@
 Start with `values` (what is handed out) and `ledger` (the class, and the order of a release). A dataset is settled in
 `registration`; whose word holds is decided in `consent`; `places` remembers which ledger stood where. A question passes
 `checks` (what may enter), `statements` (what the tables say, and what changes a budget) and `journal` (the line that is
-kept); `balances` says what is left to everyone. In `roster` people join and change their minds; `identity` makes
-digests of their ids; `opening` opens a ledger, also of an older format; `recount` shows that every table follows from
-the journal. `tables` is the format on disk; the databases are in `epsilons.storage`.
+kept); `balances` says what is left to everyone. In `roster` people join and change their minds; `segments` keeps who
+stands where, `order` finds them by their digests, which `identity` makes of ids; `opening` opens a ledger, also of an
+older format; `recount` shows that every table follows from the journal. `tables` is the format on disk; the databases
+are in `epsilons.storage`.
 
 >>> from fractions import Fraction
 >>> from epsilons import ledger
@@ -67,7 +68,7 @@ def open(
     create: bool = True,
     adopt: bool = False,
     accept_loss: bool = False,
-    upgrade: bool = True,
+    look: bool = False,
     clock: Clock | None = None,
 ) -> Ledger:
     """A ledger by its address.
@@ -78,8 +79,8 @@ def open(
     The head of its chain is kept outside the database, at `anchor` or in the user's state directory (`anchor=False`:
     nowhere). A ledger that is older than its head or has diverged from it is refused, and so is one without a head
     until it is opened once with `adopt=True`. If its newest records are gone for good, `accept_loss=True` opens what is
-    left and counts everybody's grant as fully spent. `create=False` refuses to start a new ledger where there is none,
-    `upgrade=False` one of an older format, which opening would change.
+    left and counts everybody's grant as fully spent. `create=False` refuses to start a new ledger where there is none.
+    `look=True` is for reading alone: an older format is brought up to date only for as long as the ledger is open.
     """
     from epsilons.ledger.journal import now, write_time
     from epsilons.ledger.ledger import Ledger
@@ -94,7 +95,7 @@ def open(
     try:
         at = write_time(clock)
         opened = open_ledger(
-            database, place, at, anchor=anchor, create=create, adopt=adopt, accept_loss=accept_loss, upgrade=upgrade
+            database, place, at, anchor=anchor, create=create, adopt=adopt, accept_loss=accept_loss, look=look
         )
         return Ledger(database, clock, *opened)
     except BaseException:

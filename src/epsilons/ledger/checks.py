@@ -15,6 +15,7 @@ from numpy.typing import NDArray
 from epsilons.errors import Argument, LedgerError, PlanError, PreferenceError
 from epsilons.guarantee import NANO, NEIGHBORS
 from epsilons.ledger.consent import PUBLIC_CODE
+from epsilons.ledger.order import Sorted
 from epsilons.ledger.values import DIGEST_BYTES, Digests, Terms
 from epsilons.preferences import LARGEST_EPSILON
 
@@ -26,7 +27,6 @@ LARGEST_QUOTA = 2**62
 MEASURES = ("pure",)
 LARGEST_ANSWER = 1 << 30
 LONGEST_DESCRIPTION = 1 << 16
-Sorted = NDArray[np.bytes_]
 People = Digests | Sorted | Sequence[bytes]
 Grants = NDArray[np.int64] | Sequence[int | None]
 

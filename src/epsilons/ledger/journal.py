@@ -18,18 +18,13 @@ from collections.abc import Callable, Iterator, Mapping
 from pathlib import Path
 from typing import Any, NamedTuple
 
-from sqlalchemy import Connection, insert, select
-
 from epsilons.errors import Argument, LedgerError
-from epsilons.ledger import tables
-from epsilons.storage.base import reach
+from epsilons.storage.base import Connection, reach
 from epsilons.storage.files import hold_lock, replace_private
 
 Clock = Callable[[], datetime.datetime]
 
 START = "0" * 64
-
-_NEWEST = select(tables.journal.c.seq, tables.journal.c.hash).order_by(tables.journal.c.seq.desc()).limit(1)
 
 
 def now() -> datetime.datetime:
@@ -57,8 +52,7 @@ def hash_salt(salt: bytes) -> str:
 
 def head(connection: Connection) -> tuple[int, str]:
     """The last line's number and hash."""
-    row = connection.execute(_NEWEST).one_or_none()
-    return (0, START) if row is None else (row.seq, row.hash)
+    return connection.execute("SELECT seq, hash FROM journal ORDER BY seq DESC LIMIT 1").fetchone() or (0, START)
 
 
 def append(connection: Connection, kind: str, at: str, body: Mapping[str, Any]) -> tuple[int, str]:
@@ -66,16 +60,21 @@ def append(connection: Connection, kind: str, at: str, body: Mapping[str, Any]) 
     seq, previous = head(connection)
     text = to_json(body)
     digest = chain(previous, seq + 1, kind, at, text)
-    connection.execute(insert(tables.journal), {"seq": seq + 1, "kind": kind, "at": at, "body": text, "hash": digest})
+    line = {"seq": seq + 1, "kind": kind, "at": at, "body": text, "hash": digest}
+    connection.execute("INSERT INTO journal VALUES (:seq, :kind, :at, :body, :hash)", line)
     return seq + 1, digest
 
 
 class Head(NamedTuple):
-    """The newest line that was seen: of which ledger, its number and its hash."""
+    """The newest line that was seen: of which ledger, its number and its hash.
+
+    Up to the line `verified` all entries of the roster were held to the journal.
+    """
 
     ledger: str
     seq: int
     digest: str
+    verified: int = 0
 
 
 class Anchor:
@@ -108,18 +107,19 @@ class Anchor:
 
     @staticmethod
     def _is_ancestor(connection: Connection, ledger: str, known: Head) -> bool:
-        line = select(tables.journal.c.hash).where(tables.journal.c.seq == known.seq)
-        return bool(known.ledger == ledger and connection.execute(line).scalar_one_or_none() == known.digest)
+        line = connection.execute("SELECT hash FROM journal WHERE seq = :seq", {"seq": known.seq}).fetchone()
+        return bool(known.ledger == ledger and line is not None and line["hash"] == known.digest)
 
     @staticmethod
     def _follow(connection: Connection, known: Head) -> Head:
         """The last line, reached link by link from a line that is known."""
-        later = select(tables.journal).where(tables.journal.c.seq > known.seq).order_by(tables.journal.c.seq)
-        for line in connection.execute(later):
-            digest = chain(known.digest, line.seq, line.kind, line.at, line.body)
-            if line.seq != known.seq + 1 or digest != line.hash:
-                raise _diverged()
-            known = known._replace(seq=line.seq, digest=digest)
+        later = "SELECT hash, seq, kind, at, body FROM journal WHERE seq > :seq ORDER BY seq"
+        with contextlib.closing(connection.stream(later, {"seq": known.seq})) as lines:
+            for held, seq, *line in lines:
+                digest = chain(known.digest, seq, *line)
+                if seq != known.seq + 1 or digest != held:
+                    raise _diverged()
+                known = known._replace(seq=seq, digest=digest)
         return known
 
     def advance(self, connection: Connection, ledger: str, least: int | None = None) -> None:
@@ -154,10 +154,18 @@ class Anchor:
         with self._lock():
             self._write(Head(ledger, *head(connection)))
 
+    def note_verified(self, line: int) -> None:
+        """Entries of the roster up to this line need not be verified again by whoever only opens the ledger."""
+        with self._lock():
+            known = self.read()
+            if known is not None and known.verified < line <= known.seq:
+                self._write(known._replace(verified=line))
+
     def read(self) -> Head | None:
         try:
             content = json.loads(self._path.read_text())
-            return Head(str(content["ledger"]), int(content["seq"]), str(content["hash"]))
+            found = Head(str(content["ledger"]), int(content["seq"]), str(content["hash"]))
+            return found._replace(verified=int(content.get("verified", 0)))
         except FileNotFoundError:
             return None
         except (OSError, ValueError, KeyError, TypeError):
@@ -168,7 +176,7 @@ class Anchor:
             ) from None
 
     def _write(self, head: Head) -> None:
-        text = json.dumps({"ledger": head.ledger, "seq": head.seq, "hash": head.digest})
+        text = json.dumps({"ledger": head.ledger, "seq": head.seq, "hash": head.digest, "verified": head.verified})
         replace_private(self._path, text, before=lambda: reach("anchoring"))
 
     @contextlib.contextmanager

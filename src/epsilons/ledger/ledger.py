@@ -15,20 +15,18 @@ from typing import Any, TypeVar
 
 import numpy as np
 from numpy.typing import NDArray
-from sqlalchemy import Connection, func, insert, select
 
 from epsilons.errors import Argument, LedgerError
-from epsilons.ledger import checks, journal, recount, registration, roster, statements, tables, values
+from epsilons.ledger import checks, journal, recount, registration, roster, segments, statements, values
 from epsilons.ledger.balances import Remaining
 from epsilons.ledger.checks import Grants, People
 from epsilons.ledger.consent import WITHDRAW_CODE, Decide, Word, by_person, by_source
 from epsilons.ledger.journal import Anchor, Clock, write_time
-from epsilons.storage.base import Database, reach
+from epsilons.storage.base import Connection, Database, reach
 
 # Numbers of releases and sizes only: never a digest, a key, a description or an answer.
 _log = logging.getLogger("epsilons.ledger")
 
-_LAST_NUMBER = select(func.max(tables.reservations.c.number))
 _PAGE = 1000
 _T = TypeVar("_T")
 
@@ -36,12 +34,14 @@ _T = TypeVar("_T")
 class Ledger:
     """Budgets of people in one database; safe for threads, and for processes where the database is shared."""
 
-    def __init__(self, database: Database, clock: Clock, id: str, salt: bytes, anchor: Anchor | None) -> None:
+    def __init__(
+        self, database: Database, clock: Clock, id: str, salt: bytes, digest: str, anchor: Anchor | None
+    ) -> None:
         self._database, self._clock, self._anchor = database, clock, anchor
         #: Names the ledger for good.
         self.id = id
-        #: The key of the digests of its people: see `identity`.
-        self.salt = salt
+        #: The key of the digests of its people, and how they are made: see `identity`.
+        self.salt, self.digest = salt, digest
         #: The first release that was drawn with a seed: in memory only, and so for as long as the ledger lives.
         self._seeded: int | None = None
 
@@ -90,14 +90,14 @@ class Ledger:
                 registration.settle_terms(connection, write_time(self._clock), asked)
         return asked
 
-    def register(
-        self, given: registration.Application, preview: bool = False
-    ) -> tuple[values.Registration, values.Enrolment]:
-        """Settle a dataset, enrol its people, let go of those who are no longer in it; or say what that would do."""
-        if preview:
-            return self._read(lambda c: registration.register(self._database, c, "", given, preview=True))
+    def foresee(self, given: registration.Application) -> registration.Outlook:
+        """What `register` would do, and what it would be refused for. Nothing is written."""
+        return self._read(partial(registration.foresee, given=given))
+
+    def register(self, given: registration.Application) -> tuple[values.Registration, values.Enrolment]:
+        """Settle a dataset, enrol its people, let go of those who are no longer in it."""
         with self._writing("enrolling", "enrolled") as connection:
-            made, done = registration.register(self._database, connection, write_time(self._clock), given)
+            made, done = registration.register(connection, write_time(self._clock), given)
         _log.info("registration %d: %d people joined or changed their grant", made.number, done.changed)
         return made, done
 
@@ -138,7 +138,7 @@ class Ledger:
     def _change(self, people: People, asked: NDArray[Any], words: Sequence[Word], decide: Decide) -> values.Enrolment:
         request = roster.Request(checks.check_digests(people), asked, words, decide)
         with self._writing("enrolling", "enrolled") as connection:
-            done = roster.change(self._database, connection, write_time(self._clock), request)
+            done = roster.carry_out(connection, write_time(self._clock), roster.plan_change(connection, request))
         _log.info("roster: %d of %d people joined or changed their grant", done.changed, len(people))
         return done
 
@@ -157,14 +157,19 @@ class Ledger:
 
     def members(self, dataset: int | None = None) -> values.Members:
         """Who is in which cohort, sorted by digest: everyone, or those on the roster of a dataset."""
-        query = select(tables.people.c.digest, tables.people.c.cohort).order_by(tables.people.c.digest)
         with self._database.read() as connection:
+            people, cohorts = segments.read_present(connection)
             if dataset is not None:
-                here = [cohort.id for cohort in statements.read_cohorts(connection, dataset)]
-                query = query.where(tables.people.c.cohort.in_(here))
-            digests, cohorts = roster.read_members(self._database, connection, query)
+                on = np.isin(cohorts, [cohort.id for cohort in statements.read_cohorts(connection, dataset)])
+                people, cohorts = people[on], cohorts[on]
             epoch = statements.read_epoch(connection)
-        return values.Members(epoch, digests.view(np.uint8).reshape(-1, values.DIGEST_BYTES), cohorts)
+        return values.Members(epoch, people.view(np.uint8).reshape(-1, values.DIGEST_BYTES), cohorts)
+
+    def moves(self, line: int) -> values.Moves:
+        """Who joined or moved after a line of the journal, and where they are now."""
+        with self._database.read() as connection:
+            people, cohorts = segments.read_since(connection, line).last()
+            return values.Moves(statements.read_epoch(connection), journal.head(connection)[0], people, cohorts)
 
     def allowance(self, share: Fraction, dataset: int | None = None) -> values.Allowance:
         """What a question may charge each cohort; BudgetExceeded when nobody with a finite epsilon has any left."""
@@ -226,7 +231,7 @@ class Ledger:
                 raise LedgerError("This ledger does not allow individual privacy.", rule=rule, suggest=anew)
             if statements.read_epoch(connection) != epoch:
                 raise values.stale_plan()
-            number = (connection.execute(_LAST_NUMBER).scalar_one() or 0) + 1
+            number = (connection.execute("SELECT max(number) FROM reservations").fetchone()[0] or 0) + 1
             about = {
                 "number": number, "kind": kind, "individual": int(individual), "epoch": epoch,
                 "description": description, "analyst": asker, "dataset": dataset,
@@ -238,8 +243,7 @@ class Ledger:
             line = {**about, "key": question.hex(), "charges": sorted(paid.items())}
             line |= {"question": None if known is None else known.hex()}
             seq, _ = journal.append(connection, "reserve", at, line)
-            row = {**about, "key": question, "question": known, "state": values.RESERVED, "seq": seq, "at": at}
-            connection.execute(insert(tables.reservations), row)
+            connection.execute(statements.RESERVE, {**about, "key": question, "question": known, "seq": seq, "at": at})
         _log.info("release %d: charged to %d cohorts", number, len(paid))
         return values.Reservation(number, values.RESERVED, epoch, paid, description, at=at)
 
@@ -331,23 +335,32 @@ class Ledger:
 
     def export(self) -> Iterator[dict[str, int | str]]:
         """The journal, line by line, as it is hashed: enough to recount every balance elsewhere."""
-        table, last = tables.journal, 0
+        page, last = "SELECT * FROM journal WHERE seq > :last ORDER BY seq LIMIT :page", 0
         while True:
             # Page by page, so that a slow reader holds no transaction; lines never change once they stand.
-            page = select(table).where(table.c.seq > last).order_by(table.c.seq).limit(_PAGE)
             with self._database.read() as connection:
-                lines = [dict(row) for row in connection.execute(page).mappings()]
-            yield from lines
+                lines = connection.execute(page, {"last": last, "page": _PAGE}).fetchall()
+            yield from map(dict, lines)
             if len(lines) < _PAGE:
                 return
             last = lines[-1]["seq"]
 
-    def verify(self) -> values.Recount:
-        """Recount everything from the journal; raises LedgerError when anything differs."""
+    def verify(self, thorough: bool = True) -> values.Recount:
+        """Recount everything from the journal; raises LedgerError when anything differs.
+
+        Who stands where is held to the journal from the beginning, or with `thorough=False` only where it has changed
+        since it was last verified on this machine, which takes the same time however many people there are.
+        """
+        since = 0
         with self._database.read() as connection:
             if self._anchor is not None:
                 self._anchor.check(connection, self.id)
-            return recount.verify(connection)
+                known = self._anchor.read()
+                since = 0 if thorough or known is None else known.verified
+            done = recount.verify(connection, since)
+        if self._anchor is not None:
+            self._anchor.note_verified(done.entries)
+        return done
 
 
 def _as_words(grants: Grants, people: int) -> tuple[NDArray[Any], list[Word]]:

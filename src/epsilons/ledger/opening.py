@@ -13,22 +13,22 @@ too. What people themselves grant beyond that is new.
 import os
 import sys
 import uuid
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable
 from functools import partial
 from pathlib import Path
 from typing import Any, Literal
 
-from sqlalchemy import Connection, Table, case, insert, inspect, select, text, update
-from sqlalchemy.schema import CreateColumn
+import numpy as np
 
 from epsilons.errors import Argument, LedgerError, Text
-from epsilons.ledger import journal, tables
+from epsilons.ledger import journal, segments, tables
+from epsilons.ledger.identity import BLAKE_2, SHA_256
 from epsilons.ledger.journal import Anchor
 from epsilons.ledger.places import SCHEMA, Places
-from epsilons.ledger.values import LOST, RESERVED, TOUCHED, NoLedgerError
+from epsilons.ledger.values import DIGEST_BYTES, NoLedgerError
 from epsilons.noise import entropy
 from epsilons.storage import open_database, sqlite_path
-from epsilons.storage.base import Database, Owner
+from epsilons.storage.base import Connection, Database, Owner
 
 SALT_BYTES = 16
 _FILE = Argument("ledger", "sqlite:///people.ledger")
@@ -43,7 +43,7 @@ def _refusal(what: str, **more: Text) -> Callable[[], LedgerError]:
 OWNER = Owner(
     name="ledger",
     schema=SCHEMA,
-    mark=tables.ledger.name,
+    mark="ledger",
     patience=120,
     refused=_refusal(
         "The ledger's database refused or could not be reached; nothing was changed.",
@@ -109,11 +109,11 @@ def open_ledger(
     create: bool,
     adopt: bool,
     accept_loss: bool,
-    upgrade: bool,
-) -> tuple[str, bytes, Anchor | None]:
-    """Open the ledger in this database: its id, its salt, and where its head is kept."""
+    look: bool,
+) -> tuple[str, bytes, str, Anchor | None]:
+    """Open the ledger in this database: its id, its salt, the kind of its digests, and where its head is kept."""
     with database.read() as connection:
-        there = _is_there(database, connection)
+        there = connection.has_table(OWNER.mark)
     if not there:
         if place is not None:
             find_places().refuse_if_gone(place)
@@ -121,9 +121,12 @@ def open_ledger(
             raise _no_ledger()
         _create(database, at, anchor)
     with database.read() as connection:
-        name = str(connection.execute(select(tables.ledger.c.id)).scalar_one())
+        found = connection.execute("SELECT id FROM ledger").fetchone()
+        if found is None:
+            raise OWNER.refused()
+        name = str(found["id"])
         if place is not None:
-            find_places().remember(place, name)
+            find_places().remember(place, name, note=not look)
         head = _find_head(database, anchor, name)
         if head is not None and adopt:
             head.adopt(connection, name)
@@ -134,32 +137,30 @@ def open_ledger(
         if head is not None:
             head.check(connection, name)
 
-    if not upgrade:
+    if look:
         with database.read() as connection:
-            _refuse_older(connection)
+            older = _read_format(connection) < tables.FORMAT
+        if older:
+            database.rehearse()
     _bring_up_to_date(database, at, check)
     with database.read() as connection:
         check(connection)
-        if head is not None:
+        if head is not None and not look:
             head.advance(connection, name)
-        salt = bytes(connection.execute(select(tables.ledger.c.salt)).scalar_one())
-    return name, salt, head
-
-
-def _is_there(database: Database, connection: Connection) -> bool:
-    return inspect(connection).has_table(tables.ledger.name, schema=database.schema)
+        salt, kind = connection.execute("SELECT salt, digest FROM ledger").fetchone()
+    return name, bytes(salt), kind, head
 
 
 def _create(database: Database, at: str, anchor: Place) -> None:
     with database.write() as connection:
-        if _is_there(database, connection):
+        if connection.has_table(OWNER.mark):
             return
-        database.make_schema(connection)
-        tables.metadata.create_all(connection, checkfirst=False)
+        database.make_tables(connection, tables.ALL)
         name, salt = uuid.uuid4().hex, entropy.system().bytes(SALT_BYTES)
-        known = {"id": name, "format": tables.FORMAT, "measure": "pure"}
-        connection.execute(insert(tables.ledger), {**known, "one": 1, "epoch": 0, "salt": salt, "losses": 0})
-        line = {**known, "salt": journal.hash_salt(salt)}
+        row = {"id": name, "format": tables.FORMAT, "salt": salt, "digest": SHA_256}
+        new = "INSERT INTO ledger (one, id, format, epoch, salt, losses, measure, digest)"
+        connection.execute(f"{new} VALUES (1, :id, :format, 0, :salt, 0, 'pure', :digest)", row)
+        line = {**row, "measure": "pure", "salt": journal.hash_salt(salt)}
         journal.append(connection, "open", at, line)
         head = _find_head(database, anchor, name)
         if head is not None:
@@ -199,15 +200,13 @@ def _accept_loss(database: Database, at: str, head: Anchor | None, name: str) ->
         unknown = "It is unknown whether this ledger has lost anything."
         raise LedgerError(unknown, rule="It has no head.", suggest=Argument("anchor"))
     _bring_up_to_date(database, at, lambda _: None)
-    cohorts, past = tables.cohorts, tables.reservations
-    gone = cohorts.c.spent + cohorts.c.reserved
-    all_spent = case((cohorts.c.granted > gone, cohorts.c.granted), else_=gone)
     with database.write() as connection:
         lost = head.find_lost(connection, name)
-        connection.execute(update(cohorts).values(spent=all_spent, reserved=0))
-        connection.execute(update(past).where(past.c.state.in_((RESERVED, TOUCHED))).values(state=LOST))
-        losses = int(connection.execute(select(tables.ledger.c.losses)).scalar_one()) + 1
-        connection.execute(update(tables.ledger).values(losses=losses))
+        all_spent = "CASE WHEN granted > spent + reserved THEN granted ELSE spent + reserved END"
+        connection.execute(f"UPDATE cohorts SET spent = {all_spent}, reserved = 0")
+        connection.execute("UPDATE reservations SET state = 'lost' WHERE state IN ('reserved', 'touched')")
+        losses = int(connection.execute("SELECT losses FROM ledger").fetchone()[0]) + 1
+        connection.execute("UPDATE ledger SET losses = :losses", {"losses": losses})
         about = None if lost is None else {"seq": lost.seq, "hash": lost.digest}
         journal.append(connection, "loss", at, {"losses": losses, "head": about})
     with database.read() as connection:
@@ -222,20 +221,13 @@ def _bring_up_to_date(database: Database, at: str, check: Callable[[Connection],
     with database.write() as connection:
         check(connection)
         for number in range(_read_format(connection), tables.FORMAT):
-            known = _MIGRATIONS[number](connection, database.schema)
-            connection.execute(update(tables.ledger).values(format=number + 1))
+            known = _MIGRATIONS[number](connection)
+            connection.execute("UPDATE ledger SET format = :format", {"format": number + 1})
             journal.append(connection, "migrate", at, {"format": number + 1, **known})
 
 
-def _refuse_older(connection: Connection) -> None:
-    if _read_format(connection) < tables.FORMAT:
-        rule = "Opening it brings it up to date, and a look changes nothing."
-        hint = "`epsilons register`, which does so; a copy of the ledger first, if you like"
-        raise LedgerError("This ledger was written by an older release of epsilons.", rule=rule, suggest=hint)
-
-
 def _read_format(connection: Connection) -> int:
-    found = int(connection.execute(select(tables.ledger.c.format)).scalar_one())
+    found = int(connection.execute("SELECT format FROM ledger").fetchone()[0])
     if not 1 <= found <= tables.FORMAT:
         newer = "This ledger was written by a newer release of epsilons."
         rule = f"This release reads formats 1 to {tables.FORMAT}."
@@ -243,45 +235,66 @@ def _read_format(connection: Connection) -> int:
     return found
 
 
-def _add_salt_losses_quotas(connection: Connection, schema: str | None) -> dict[str, Any]:
+def _add_salt_losses_quotas(connection: Connection) -> dict[str, Any]:
     """Format 2: a salt for people's digests, accepted losses, analysts and their quotas."""
-    _add_columns(connection, schema, {tables.ledger: ("salt", "losses"), tables.reservations: ("analyst",)})
-    prefix = "" if schema is None else f'"{schema}".'
-    connection.execute(text(f"DROP INDEX {prefix}one_per_key"))
-    next(index for index in tables.reservations.indexes if index.name == "one_per_key").create(connection)
-    tables.quotas.create(connection)
+    for statement in (
+        "ALTER TABLE ledger ADD COLUMN salt BLOB",
+        "ALTER TABLE ledger ADD COLUMN losses INTEGER",
+        "ALTER TABLE reservations ADD COLUMN analyst TEXT",
+        "DROP INDEX one_per_key",
+        tables.ONE_PER_KEY,
+        tables.QUOTAS,
+    ):
+        connection.execute(statement)
     # In format 1 the id served as the salt: people who are known stay known.
-    salt = bytes.fromhex(connection.execute(select(tables.ledger.c.id)).scalar_one())
-    connection.execute(update(tables.ledger).values(salt=salt, losses=0))
+    salt = bytes.fromhex(connection.execute("SELECT id FROM ledger").fetchone()[0])
+    connection.execute("UPDATE ledger SET salt = :salt, losses = 0", {"salt": salt})
     return {"salt": journal.hash_salt(salt)}
 
 
-def _add_registrations(connection: Connection, schema: str | None) -> dict[str, Any]:
+def _add_registrations(connection: Connection) -> dict[str, Any]:
     """Format 3: datasets are registered; levels have names; people stand on the rosters of datasets."""
-    new = {
-        tables.ledger: ("measure", "ids", "spelling"),
-        tables.cohorts: ("level", "own", "datasets"),
-        tables.reservations: ("dataset", "question"),
-    }
-    _add_columns(connection, schema, new)
-    tables.levels.create(connection)
-    tables.registrations.create(connection)
-    next(index for index in tables.reservations.indexes if index.name == "by_question").create(connection)
-    connection.execute(update(tables.ledger).values(measure="pure"))
+    for statement in (
+        "ALTER TABLE ledger ADD COLUMN measure TEXT",
+        "ALTER TABLE ledger ADD COLUMN ids TEXT",
+        "ALTER TABLE ledger ADD COLUMN spelling TEXT",
+        "ALTER TABLE cohorts ADD COLUMN level TEXT",
+        "ALTER TABLE cohorts ADD COLUMN own INTEGER DEFAULT '0' NOT NULL",
+        "ALTER TABLE cohorts ADD COLUMN datasets TEXT DEFAULT '{}' NOT NULL",
+        "ALTER TABLE reservations ADD COLUMN dataset INTEGER",
+        "ALTER TABLE reservations ADD COLUMN question BLOB",
+        tables.LEVELS,
+        tables.REGISTRATIONS,
+        tables.BY_QUESTION,
+        "UPDATE ledger SET measure = 'pure'",
+    ):
+        connection.execute(statement)
     return {"measure": "pure"}
 
 
-def _add_columns(connection: Connection, schema: str | None, new: Mapping[Table, Sequence[str]]) -> None:
-    prefix = "" if schema is None else f'"{schema}".'
-    for table, names in new.items():
-        there = {column["name"] for column in inspect(connection).get_columns(table.name, schema=schema)}
-        for name in (name for name in names if name not in there):
-            described = CreateColumn(table.c[name]).compile(dialect=connection.dialect)
-            connection.execute(text(f"ALTER TABLE {prefix}{table.name} ADD COLUMN {described}"))
+def _gather_segments(connection: Connection) -> dict[str, Any]:
+    """Format 4: who stands where is kept as columns; how people's digests are made is a term."""
+    connection.execute(tables.SEGMENTS)
+    first: dict[bytes, int] = {}
+    entries: list[tuple[bytes, int, int]] = []
+    for digest, line, origin, target in connection.execute("SELECT * FROM moves ORDER BY digest, seq"):
+        first.setdefault(digest, origin)
+        entries.append((digest, line, target))
+    for digest, cohort, line in connection.execute("SELECT * FROM people"):
+        entries.append((digest, line, first.get(digest, cohort)))
+    if entries:
+        people, lines, cohorts = zip(*entries, strict=True)
+        digests = np.frombuffer(b"".join(people), f"S{DIGEST_BYTES}")
+        segments.add(connection, segments.Entries.of(digests, np.array(lines), np.array(cohorts)))
+    for statement in ("DROP TABLE people", "DROP TABLE moves", "ALTER TABLE ledger ADD COLUMN digest TEXT"):
+        connection.execute(statement)
+    connection.execute("UPDATE ledger SET digest = :digest", {"digest": BLAKE_2})
+    return {"digest": BLAKE_2}
 
 
 #: The step from each older format, which says what the journal must know of it.
-_MIGRATIONS: dict[int, Callable[[Connection, str | None], dict[str, Any]]] = {
+_MIGRATIONS: dict[int, Callable[[Connection], dict[str, Any]]] = {
     1: _add_salt_losses_quotas,
     2: _add_registrations,
+    3: _gather_segments,
 }

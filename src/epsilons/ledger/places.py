@@ -9,13 +9,14 @@ that is gone is made only after `forget`, which says what follows from it.
 import json
 import os
 from collections.abc import Iterator, Sequence
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass
+from ipaddress import ip_address
 from pathlib import Path
 from typing import Any
 
 from epsilons.errors import Argument, LedgerError
-from epsilons.storage import show_address, sqlite_path
+from epsilons.storage import show_address, split_address, sqlite_path
 from epsilons.storage.files import hold_lock, replace_private
 
 #: Where a ledger stands in a database of PostgreSQL, unless its address names another schema.
@@ -34,14 +35,14 @@ class Places:
         if _find(self._read(), _spellings(url)) is not None:
             raise LedgerError("The ledger that stood at this address is gone.", rule=_ANEW, suggest=_instead(url))
 
-    def remember(self, url: str, ledger: str) -> None:
+    def remember(self, url: str, ledger: str, note: bool = True) -> None:
         """This ledger stands at this address; refused if another one stood there."""
         names = _spellings(url)
         found = _find(self._read(), names)
         if found is not None and found != ledger:
             what = "Another ledger stands at this address than before."
             raise LedgerError(what, rule="Its accounts know nothing of what was spent.", suggest=_instead(url))
-        if found is None or not set(names) <= set(self._read()[ledger]["places"]):
+        if note and (found is None or not set(names) <= set(self._read()[ledger]["places"])):
             with self._changing() as known:
                 _add(known, ledger, places=names)
 
@@ -112,15 +113,31 @@ def _add(known: dict[str, Any], ledger: str, **more: Sequence[str]) -> None:
 
 
 def _spellings(url: str) -> list[str]:
-    """One address however it is written: a file by its absolute path, and where links lead; a schema of a database."""
+    """One address however it is written: a file by its absolute path, and where links lead; a schema of a database.
+
+    Nothing is looked up: a server that has two names, or is reached through a pooler, stands at two addresses.
+    """
     path = sqlite_path(url)
     if path is not None:
         return list(dict.fromkeys(f"sqlite:///{one}" for one in (os.path.abspath(path), os.path.realpath(path))))
-    from sqlalchemy.engine import make_url
+    address = split_address(url)
+    if address is None:
+        return [url]
+    named, options = address
+    asked: dict[str, Any] = {"host": named["host"] or "localhost", "port": named["port"] or 5432, "schema": SCHEMA}
+    host, port, schema = (options.get(name, usual) for name, usual in asked.items())
+    hosts = ",".join(map(_one_spelling, host.split(",")))
+    return [f"postgresql://{hosts}:{port}/{named['dbname']}?schema={schema}"]
 
-    parsed = make_url(url)
-    host, schema = parsed.host or parsed.query.get("host", "localhost"), parsed.query.get("schema", SCHEMA)
-    return [f"postgresql://{host}:{parsed.port or 5432}/{parsed.database}?schema={schema}"]
+
+def _one_spelling(host: str) -> str:
+    """A server's name as the driver understands it: folders of sockets, and this machine, have several."""
+    if host.startswith("/"):
+        return os.path.realpath(host)
+    plain = host.strip("[]").rstrip(".").lower() or "localhost"
+    with suppress(ValueError):
+        return "localhost" if ip_address(plain).is_loopback else str(ip_address(plain))
+    return plain
 
 
 def _instead(url: str) -> str:

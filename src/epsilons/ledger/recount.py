@@ -1,21 +1,25 @@
 """An independent recount: the journal alone says what every table must hold, and every table is compared with it.
 
-Nothing here is shared with the code that charges: balances are added up again from the journal's lines.
+Nothing here is shared with the code that charges but how rosters and groups of people are written: balances are added
+up again from the journal's lines.
 """
 
 import hashlib
 import json
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
+from contextlib import closing
 from dataclasses import dataclass, field, fields
 from typing import Any
 
 import numpy as np
-from sqlalchemy import Connection, Table, select
 
 from epsilons.errors import LedgerError
-from epsilons.ledger import journal, tables
+from epsilons.ledger import journal, segments
+from epsilons.ledger.order import is_new
 from epsilons.ledger.roster import hash_people
-from epsilons.ledger.values import DIGEST_BYTES, LOST, REFUNDED, RESERVED, STORED, TOUCHED, Cohort, Recount
+from epsilons.ledger.statements import read_rosters
+from epsilons.ledger.values import LOST, REFUNDED, RESERVED, STORED, TOUCHED, Cohort, Recount
+from epsilons.storage.base import Connection
 
 #: What cohorts were before levels had names and datasets had rosters.
 _UNNAMED = {"level": None, "own": 0, "datasets": "{}"}
@@ -53,7 +57,7 @@ class Replay:
                     "one": 1, "id": body["id"], "format": body["format"], "epoch": 0,
                     "neighbors": None, "rows_per_person": None, "allow_individual": None,
                     "salt": body.get("salt"), "losses": 0,
-                    "measure": body.get("measure"), "ids": None, "spelling": None,
+                    "measure": body.get("measure"), "ids": None, "spelling": None, "digest": body.get("digest"),
                 }  # fmt: skip
             case "migrate":
                 if body["format"] != self.about["format"] + 1:
@@ -142,7 +146,7 @@ class Replay:
         }  # fmt: skip
         for cohort, nano in body["charges"]:
             account = self.cohorts[cohort]
-            if body.get("dataset") is not None and str(body["dataset"]) not in json.loads(account["datasets"]):
+            if body.get("dataset") is not None and body["dataset"] not in read_rosters(account["datasets"]):
                 raise does_not_add_up(f"line {seq} charges people of another dataset")
             account["reserved"] += nano
             if nano <= 0 or account["granted"] is None or account["spent"] + account["reserved"] > account["granted"]:
@@ -188,40 +192,44 @@ class Replay:
         self.payers.setdefault(number, []).append(cohort)
 
 
-def verify(connection: Connection) -> Recount:
-    """Recount everything; raises LedgerError at the first difference."""
+def verify(connection: Connection, since: int = 0) -> Recount:
+    """Recount everything; raises LedgerError at the first difference.
+
+    Of the roster only what was entered after the line `since`: what came before was verified already.
+    """
     try:
         replay, head, lines = Replay(), journal.START, 0
-        for row in connection.execute(select(tables.journal).order_by(tables.journal.c.seq)):
-            lines += 1
-            if row.seq != lines or journal.chain(head, row.seq, row.kind, row.at, row.body) != row.hash:
-                raise does_not_add_up(f"the chain breaks at line {lines}")
-            head = row.hash
-            replay.line(row.seq, row.kind, row.at, json.loads(row.body))
-        _compare(connection, tables.ledger, [replay.about])
-        _compare(connection, tables.quotas, replay.quotas.values())
-        _compare(connection, tables.levels, replay.levels)
+        journal_lines = "SELECT seq, kind, at, body, hash FROM journal ORDER BY seq"
+        with closing(connection.stream(journal_lines)) as found:
+            for seq, kind, at, body, held in found:
+                lines += 1
+                if seq != lines or journal.chain(head, seq, kind, at, body) != held:
+                    raise does_not_add_up(f"the chain breaks at line {lines}")
+                head = held
+                replay.line(seq, kind, at, json.loads(body))
+        _compare(connection, "ledger", [replay.about])
+        _compare(connection, "quotas", replay.quotas.values())
+        _compare(connection, "levels", replay.levels)
         _compare_registrations(connection, replay)
-        _compare(connection, tables.cohorts, replay.cohorts.values())
+        _compare(connection, "cohorts", replay.cohorts.values())
         charged = [{"number": n, "cohort": c, "nano": v, "carried": k} for (n, c), (v, k) in replay.charges.items()]
-        _compare(connection, tables.charges, charged)
+        _compare(connection, "charges", charged)
         _compare_reservations(connection, replay)
-        people = _compare_people(connection, replay)
+        _compare_people(connection, replay, since)
+        people = sum(row["people"] for row in replay.cohorts.values())
         final = tuple(Cohort(*(row[each.name] for each in fields(Cohort))) for row in replay.cohorts.values())
         return Recount(entries=lines, releases=len(replay.reservations), people=people, head=head, cohorts=final)
     except (ValueError, KeyError, TypeError, AttributeError, OverflowError):
         raise does_not_add_up("something in it cannot be read") from None
 
 
-def _compare(connection: Connection, table: Table, expected: Iterable[dict[str, Any]]) -> None:
-    names = [column.name for column in table.columns]
+def _compare(connection: Connection, table: str, expected: Iterable[dict[str, Any]]) -> None:
+    rows = connection.execute(f"SELECT * FROM {table}").fetchall()
+    names = rows[0].keys() if rows else ()
     # The journal has a digest in place of bytes (the salt, here).
-    held = {
-        tuple(journal.hash_salt(value) if isinstance(value, bytes) else value for value in row)
-        for row in connection.execute(select(table))
-    }
+    held = {tuple(journal.hash_salt(value) if isinstance(value, bytes) else value for value in row) for row in rows}
     if held != {tuple(row[name] for name in names) for row in expected}:
-        raise _differs(table.name)
+        raise _differs(table)
 
 
 def _differs(table: str) -> LedgerError:
@@ -230,8 +238,7 @@ def _differs(table: str) -> LedgerError:
 
 def _compare_registrations(connection: Connection, replay: Replay) -> None:
     """The journal has digests of what was settled."""
-    table = tables.registrations
-    held = [dict(row) for row in connection.execute(select(table).order_by(table.c.number)).mappings()]
+    held = [dict(row) for row in connection.execute("SELECT * FROM registrations ORDER BY number")]
     for row in held:
         row |= {name: hashlib.sha256(row[name].encode()).hexdigest() for name in ("about", "stamp")}
     if held != replay.registrations:
@@ -239,13 +246,12 @@ def _compare_registrations(connection: Connection, replay: Replay) -> None:
 
 
 def _compare_reservations(connection: Connection, replay: Replay) -> None:
-    table = tables.reservations
-    held = connection.execute(select(table).order_by(table.c.number)).mappings().all()
+    held = [dict(row) for row in connection.execute("SELECT * FROM reservations ORDER BY number")]
     if [row["number"] for row in held] != sorted(replay.reservations):
         raise _differs("reservations")
     for row in held:
         expected = replay.reservations[row["number"]]
-        bare = {name: None if row[name] is None else bytes(row[name]).hex() for name in ("key", "question")}
+        bare = {name: None if row[name] is None else row[name].hex() for name in ("key", "question")}
         if {name: row[name] for name in expected} | bare != expected:
             raise _differs("reservations")
         answer = None if row["answer"] is None else hashlib.sha256(row["answer"]).hexdigest()
@@ -253,35 +259,44 @@ def _compare_reservations(connection: Connection, replay: Replay) -> None:
             raise does_not_add_up("a stored answer is not the one that was released")
 
 
-def _compare_people(connection: Connection, replay: Replay) -> int:
-    """Everyone is where the journal's groups put them, followed move by move."""
-    people, moves = tables.people, tables.moves
-    rows = connection.execute(select(people).order_by(people.c.digest)).all()
-    steps = connection.execute(select(moves).order_by(moves.c.digest, moves.c.seq)).all()
-    first: dict[bytes, int] = {}
-    last: dict[bytes, tuple[int, int]] = {}
-    for digest, seq, origin, target in steps:
-        if digest in last and (last[digest][1] != origin or last[digest][0] >= seq):
-            raise does_not_add_up("a person's moves do not follow from each other")
-        first.setdefault(digest, origin)
-        last[digest] = (seq, target)
-    for digest, cohort, _ in rows:
-        if digest in last and last[digest][1] != cohort:
-            raise does_not_add_up("a person is in another cohort than they moved to")
-    if len({row[0] for row in rows} | set(last)) != len(rows):
-        raise does_not_add_up("a person moved who never joined")
-    joined = _hash_groups((digest, (seq, first.get(digest, cohort))) for digest, cohort, seq in rows)
-    moved = _hash_groups((digest, tuple(move)) for digest, *move in steps)
-    if joined != replay.joined or moved != replay.moved:
+def _read_segments(connection: Connection) -> Iterator[segments.Entries]:
+    """Every part, if it is what it says, and stands where it must."""
+    place, end = (0, 0), b""
+    with closing(connection.stream(segments.ALL)) as parts:
+        for segment, part, first, newest, size, content in parts:
+            here = segments.unpack(content, size)
+            place = (place[0] + 1, 0) if part == 0 else (place[0], place[1] + 1)
+            start, last = here.people[:1].tobytes(), int(here.lines.max())
+            if (segment, part, first, newest) != (*place, start, last) or (part > 0 and start <= end):
+                raise _differs("people")
+            end = here.people[-1:].tobytes()
+            yield here
+
+
+def _compare_people(connection: Connection, replay: Replay, since: int) -> None:
+    """Everyone is where the journal's groups put them, followed entry by entry."""
+    if since == 0:
+        entries = segments.Entries.joined([segments.NOBODY, *_read_segments(connection)])
+    else:
+        entries = segments.read_past(connection, segments.read_since(connection, since).people)
+    entered = sum(size for size, _ in (*replay.joined.values(), *replay.moved.values()))
+    if connection.execute("SELECT coalesce(sum(entries), 0) FROM segments").fetchone()[0] != entered:
         raise _differs("people")
-    return len(rows)
-
-
-def _hash_groups(marked: Iterable[tuple[bytes, tuple[int, ...]]]) -> dict[Any, tuple[int, str]]:
-    sets: dict[tuple[int, ...], list[bytes]] = {}
-    for digest, mark in marked:
-        if len(digest) != DIGEST_BYTES:
+    people, lines, cohorts = entries
+    first = is_new(people)
+    if (~first[1:] & (lines[1:] <= lines[:-1])).any():
+        raise does_not_add_up("a person's moves do not follow from each other")
+    origins = np.where(first, 0, np.append(cohorts[:1], cohorts[:-1]))
+    # Together who came by the same line from and to the same cohorts; they stay sorted.
+    order = np.lexsort((cohorts, origins, lines))
+    marks = np.stack([column[order] for column in (lines, origins, cohorts)])
+    starts = np.flatnonzero(np.append([True] * (len(order) > 0), (marks[:, 1:] != marks[:, :-1]).any(axis=0)))
+    parties = np.split(people[order], starts[1:]) if len(order) else []
+    told = zip(marks[:, starts].T.tolist(), parties, strict=True)
+    found = {tuple(mark): (len(party), hash_people(party)) for mark, party in told}
+    joined = {(line, target): known for (line, origin, target), known in found.items() if origin == 0}
+    moved = {mark: known for mark, known in found.items() if mark[1] > 0}
+    for held, expected in ((joined, replay.joined), (moved, replay.moved)):
+        later = [{mark: known for mark, known in one.items() if mark[0] > since} for one in (held, expected)]
+        if later[0] != later[1]:
             raise _differs("people")
-        sets.setdefault(mark, []).append(digest)
-    arrays = {mark: np.frombuffer(b"".join(people), dtype=f"S{DIGEST_BYTES}") for mark, people in sets.items()}
-    return {mark: (len(people), hash_people(people)) for mark, people in arrays.items()}

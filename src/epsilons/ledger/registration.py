@@ -6,24 +6,24 @@ budgets, or anyone less privacy than before, is done only if the steward has sai
 
 import hashlib
 import json
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass, replace
 from fractions import Fraction
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
-from sqlalchemy import Connection, func, insert, select, update
 
 from epsilons.display import show_count
 from epsilons.errors import Argument, LedgerError, Text
 from epsilons.guarantee import to_epsilon
-from epsilons.ledger import journal, roster, tables
-from epsilons.ledger.checks import Sorted, is_whole
+from epsilons.ledger import journal, roster
+from epsilons.ledger.checks import is_whole
 from epsilons.ledger.consent import PUBLIC_CODE, Word, by_source, rank_openness
+from epsilons.ledger.order import Sorted
 from epsilons.ledger.statements import read_terms
-from epsilons.ledger.values import Enrolment, Registration, Terms
-from epsilons.storage.base import Database
+from epsilons.ledger.values import Enrolment, Registration, Terms, stale_plan
+from epsilons.storage.base import Connection
 
 #: More newcomers than this part, once a ledger knows people, may well be the same people named otherwise.
 MANY_NEW = Fraction(1, 10)
@@ -33,7 +33,8 @@ MANY_NEW = Fraction(1, 10)
 class Application:
     """What is to be registered: `words[asked[i]]` is what `people[i]` asked for, `levels` what names mean (codes).
 
-    `about` and `stamp` are plain values; `about["source"]` tells the state of the source, if that can be told.
+    `about` and `stamp` are plain values; `about["source"]` tells the state of the source, if that can be told. Its rows
+    were labelled by what is `labelled`: where something else comes of it in the end, they have the wrong cohorts.
     """
 
     name: str
@@ -49,31 +50,39 @@ class Application:
     unmatched: int = 0
     confirm: bool = False
     loosen: int | None = None
+    labelled: roster.Change | None = None
 
 
 def settle_terms(connection: Connection, at: str, asked: Terms) -> None:
     """Fix the terms for the life of the ledger; the same ones again are fine, others are refused."""
     held = read_terms(connection)
-    fixed = {"neighbors": asked.neighbors, "allow_individual": int(asked.allow_individual), "measure": asked.measure}
     if held is None:
-        row = {**fixed, "rows_per_person": asked.rows_per_person}
-        connection.execute(update(tables.ledger).values(**row))
-        journal.append(connection, "terms", at, row)
-    elif not agree(held, asked):
+        fixed = {name: getattr(asked, name) for name in ("neighbors", "rows_per_person", "measure")}
+        row = {**fixed, "allow_individual": int(asked.allow_individual)}
+        _settle(connection, "terms", at, row)
+    else:
+        _check_terms(held, asked)
+    if asked.ids is not None and (held is None or held.ids is None):
+        _settle(connection, "unit", at, {"ids": asked.ids, "spelling": asked.spelling})
+
+
+def _check_terms(held: Terms, asked: Terms) -> None:
+    """Refuse other terms than those that were settled."""
+    if not agree(held, asked):
         rule = "Neighbours, measure and individual privacy are fixed for the life of a ledger."
         shown = {name: value for name, value in asdict(held).items() if value is not None}
         first, *others = (Argument(name, value) for name, value in shown.items() if name not in ("ids", "spelling"))
         settled = (first, *(part for other in others for part in (", ", other)))
         raise LedgerError("This ledger was created under other terms.", rule=rule, suggest=settled)
-    unit = {"ids": asked.ids, "spelling": asked.spelling}
-    if asked.ids is None or (held is not None and held.ids == asked.ids and held.spelling == asked.spelling):
-        return
-    if held is not None and held.ids is not None:
+    if asked.ids is not None and held.ids is not None and (held.ids, held.spelling) != (asked.ids, asked.spelling):
         rule = f"People are known here by ids that are {held.ids}; 1 and '1' are two people."
         hint = (Argument("types", {"id": "int" if held.ids == "number" else "text"}), " for ids in a CSV file")
         raise LedgerError("This ledger's people have ids of another kind.", rule=rule, suggest=hint)
-    connection.execute(update(tables.ledger).values(**unit))
-    journal.append(connection, "unit", at, unit)
+
+
+def _settle(connection: Connection, kind: str, at: str, settled: dict[str, Any]) -> None:
+    connection.execute(f"UPDATE ledger SET {', '.join(f'{name} = :{name}' for name in settled)}", settled)
+    journal.append(connection, kind, at, settled)
 
 
 def agree(held: Terms, asked: Terms) -> bool:
@@ -84,17 +93,16 @@ def agree(held: Terms, asked: Terms) -> bool:
 
 def read_levels(connection: Connection) -> dict[str, int]:
     """What names of levels mean now, as codes."""
-    query = select(tables.levels).order_by(tables.levels.c.seq)
-    return {row.name: PUBLIC_CODE if row.granted is None else row.granted for row in connection.execute(query)}
+    found = connection.execute("SELECT name, granted FROM levels ORDER BY seq")
+    return {name: PUBLIC_CODE if granted is None else granted for name, granted in found}
 
 
 def list_registrations(connection: Connection) -> tuple[Registration, ...]:
     """Every registration, in its order."""
-    rows = connection.execute(select(tables.registrations).order_by(tables.registrations.c.number)).mappings()
-    names = ("number", "dataset", "name", "version", "epoch", "at")
-    plain = (({name: row[name] for name in names}, row) for row in rows)
+    found = "SELECT number, dataset, name, version, epoch, seq, at, about, stamp FROM registrations ORDER BY number"
     return tuple(
-        Registration(**known, about=json.loads(row["about"]), stamp=json.loads(row["stamp"])) for known, row in plain
+        Registration(**{**row, "about": json.loads(row["about"]), "stamp": json.loads(row["stamp"])})
+        for row in connection.execute(found)
     )
 
 
@@ -103,49 +111,83 @@ def find_registration(connection: Connection, name: str) -> Registration | None:
     return next((one for one in reversed(list_registrations(connection)) if one.name == name), None)
 
 
-def register(
-    database: Database, connection: Connection, at: str, given: Application, preview: bool = False
-) -> tuple[Registration, Enrolment]:
-    """Carry it out and say what happened; a preview refuses nothing that a word of the steward allows."""
+@dataclass(frozen=True, eq=False)
+class Outlook:
+    """What a registration would do to people, and what it is refused for until the steward says it.
+
+    `expected` is what becomes of them if nobody's epsilon is made larger, `change` what would be done as it is asked.
+    """
+
+    number: int
+    dataset: int
+    before: Mapping[str, int]
+    levels: Mapping[str, int]
+    expected: Enrolment
+    change: roster.Change
+    newcomers: int
+    objections: tuple[LedgerError, ...]
+
+
+def foresee(connection: Connection, given: Application) -> Outlook:
+    """Look ahead and write nothing; what no word of the steward allows is refused here."""
     past = list_registrations(connection)
     mine = [one for one in past if one.name == given.name]
     _check_unit(mine, given)
     _check_version(mine, given)
     held = read_terms(connection)
-    other = held is not None and (not agree(held, given.terms) or held.ids not in (None, given.terms.ids))
-    if not preview or other:  # a preview writes nothing: this refuses
-        settle_terms(connection, at, given.terms)
+    if held is not None:
+        _check_terms(held, given.terms)
     number = len(past) + 1
     dataset = mine[0].dataset if mine else number
     before = read_levels(connection)
     levels = {**before, **given.levels}
-    raised = [name for name in before if rank_openness(levels[name]) > rank_openness(before[name])]
     request = roster.Request(
         given.people, given.asked, given.words, by_source(dataset, levels, False), dataset, everyone=True
     )
-    expected = roster.change(database, connection, at, request, preview=True)
-    if not preview:
-        _check_loosening(given, expected, raised, before, levels)
-        _check_newcomers(connection, given, expected, older=held is not None and held.ids is None)
+    change = roster.plan_change(connection, request)
+    expected = replace(change.enrolment, defaulted=given.defaulted, unmatched=given.unmatched)
+    # Under whatever names: a ledger's people are those of all its datasets.
+    newest = {one.name: one.about.get("newcomers", 0) for one in past}
+    newcomers = expected.joined + sum(newest.values())
+    unconfirmed = expected.joined + newest.get(given.name, 0)
+    known = bool(connection.execute("SELECT sum(people) FROM cohorts").fetchone()[0])
+    objections = [*_object_to_loosening(given, expected, before, levels)]
+    if known:
+        older = held is not None and held.ids is None
+        objections += _object_to_newcomers(given, expected, newcomers, older)
+    objections += _object_to_unmatched(given)
+    kept = unconfirmed if known and not given.confirm else 0
     if given.loosen:
-        request = replace(request, decide=by_source(dataset, levels, True))
-    done = roster.change(database, connection, at, request, preview=preview)
-    done = replace(done, defaulted=given.defaulted, unmatched=given.unmatched)
-    about, stamp = journal.to_json(given.about), journal.to_json(given.stamp)
-    made = Registration(number, dataset, given.name, given.version, done.epoch, at, given.about, given.stamp)
-    if preview:
-        return made, done
-    changed = {name: code for name, code in levels.items() if before.get(name) != code}
+        change = roster.plan_change(connection, replace(request, decide=by_source(dataset, levels, True)))
+    done = replace(change.enrolment, defaulted=given.defaulted, unmatched=given.unmatched)
+    change = replace(change, enrolment=done)
+    return Outlook(number, dataset, before, levels, expected, change, kept, tuple(objections))
+
+
+def register(connection: Connection, at: str, given: Application) -> tuple[Registration, Enrolment]:
+    """Carry it out and say what happened."""
+    ahead = foresee(connection, given)
+    for refused in ahead.objections:
+        raise refused
+    if given.labelled is not None and not ahead.change.goes_as(given.labelled):
+        raise stale_plan()
+    settle_terms(connection, at, given.terms)
+    done = roster.carry_out(connection, at, ahead.change)
+    settled = {**given.about, "newcomers": ahead.newcomers}
+    about, stamp = journal.to_json(settled), journal.to_json(given.stamp)
+    changed = {name: code for name, code in ahead.levels.items() if ahead.before.get(name) != code}
     if changed:
         granted = {name: None if code == PUBLIC_CODE else code for name, code in changed.items()}
         seq, _ = journal.append(connection, "levels", at, {"levels": granted})
-        rows = [{"name": name, "seq": seq, "granted": code} for name, code in granted.items()]
-        connection.execute(insert(tables.levels), rows)
-    line = {"number": number, "dataset": dataset, "name": given.name, "version": given.version, "epoch": done.epoch}
+        connection.insert_many("levels", [(name, seq, code) for name, code in granted.items()])
+    line: dict[str, Any] = {"number": ahead.number, "dataset": ahead.dataset, "epoch": done.epoch}
+    line |= {"name": given.name, "version": given.version}
     digests = {"about": hashlib.sha256(about.encode()).hexdigest(), "stamp": hashlib.sha256(stamp.encode()).hexdigest()}
     seq, _ = journal.append(connection, "register", at, {**line, **digests})
-    connection.execute(insert(tables.registrations), {**line, "seq": seq, "at": at, "about": about, "stamp": stamp})
-    return made, done
+    row = {**line, "seq": seq, "at": at, "about": about, "stamp": stamp}
+    names = "number, dataset, name, version, seq, epoch, at, about, stamp"
+    connection.execute(f"INSERT INTO registrations VALUES (:{names.replace(', ', ', :')})", row)
+    return Registration(**line, seq=seq, at=at, about=settled, stamp=given.stamp), done
 
 
 def _check_unit(mine: Sequence[Registration], given: Application) -> None:
@@ -166,42 +208,52 @@ def _check_version(mine: Sequence[Registration], given: Application) -> None:
         raise LedgerError(what, rule=rule, suggest=Argument("version", f"{given.version}, revised"))
 
 
-def _check_loosening(
-    given: Application, expected: Enrolment, raised: Sequence[str], before: Mapping[str, int], levels: Mapping[str, int]
-) -> None:
+def _object_to_loosening(
+    given: Application, expected: Enrolment, before: Mapping[str, int], levels: Mapping[str, int]
+) -> Iterator[LedgerError]:
     """Nobody's word is loosened but by an act that names how many people it concerns."""
     number = expected.pending
+    raised = [name for name in before if rank_openness(levels[name]) > rank_openness(before[name])]
     rule = "What lets people lose more than before is done only if you name their number."
     hint: Text = (Argument("loosen", number), ", or everything as it was")
     hint = hint if number or raised else ("leave ", Argument("loosen"), " out")
     if given.loosen is not None and (not is_whole(given.loosen, 0, 1 << 62) or given.loosen != number):
         who = show_count(number, "person", "people")
-        raise LedgerError(f"{who} would have a larger epsilon than before.", rule=rule, suggest=hint)
+        yield LedgerError(f"{who} would have a larger epsilon than before.", rule=rule, suggest=hint)
     if raised and given.loosen is None:
         told = [f"{name!r} {_show(before[name])} → {_show(levels[name])}" for name in raised]
         what = f"Levels would mean more than before ({', '.join(told)}), for {show_count(number, 'person', 'people')}."
-        raise LedgerError(what, rule=rule, suggest=hint)
+        yield LedgerError(what, rule=rule, suggest=hint)
 
 
 def _show(code: int) -> str:
     return "public" if code == PUBLIC_CODE else f"{to_epsilon(code):g}"
 
 
-def _check_newcomers(connection: Connection, given: Application, expected: Enrolment, older: bool) -> None:
-    """The same people named otherwise would have new budgets: many newcomers need the steward's word."""
-    people = int(connection.execute(select(func.coalesce(func.sum(tables.cohorts.c.people), 0))).scalar_one())
-    listed = expected.known + expected.joined
+def _object_to_newcomers(given: Application, expected: Enrolment, newcomers: int, older: bool) -> Iterator[LedgerError]:
+    """The same people named otherwise would have new budgets: many newcomers need the steward's word.
+
+    Many at once, or little by little: who joined a dataset since the last registration that was confirmed counts, too.
+    """
+    listed, before = expected.known + expected.joined, newcomers - expected.joined
     counted = f"Of {listed:,} people, {expected.joined:,} are new to this ledger and {expected.known:,} known."
-    if people and older and expected.known < (1 - MANY_NEW) * listed:
+    if older and expected.known < (1 - MANY_NEW) * listed:
         rule = "A ledger of an older release takes over a table of which it knows nine in ten people."
-        raise LedgerError(counted, rule=rule, suggest="the table and the ids that it was made with, or a new ledger")
-    if people and not given.confirm and (expected.known == 0 or expected.joined > MANY_NEW * listed):
+        yield LedgerError(counted, rule=rule, suggest="the table and the ids that it was made with, or a new ledger")
+        return
+    many = expected.known == 0 or (expected.joined > 0 and newcomers > MANY_NEW * listed)
+    if many and not given.confirm:
+        counted += f" Another {before:,} joined before them, unconfirmed." if before else ""
         rule = "The same people named otherwise would have new budgets."
         sure = ("look at the ids; if these people are new, ", Argument("confirm", True))
-        raise LedgerError(counted, rule=rule, suggest=sure)
+        yield LedgerError(counted, rule=rule, suggest=sure)
+
+
+def _object_to_unmatched(given: Application) -> Iterator[LedgerError]:
+    """Preferences that name nobody may well be those of people whose ids are written otherwise."""
     asked = int((np.array([word.said for word in given.words] or [True])[given.asked]).sum())
     if not given.confirm and given.unmatched > MANY_NEW * max(asked, 1):
         what = f"{show_count(given.unmatched, 'preference')} of {asked:,} name nobody in the data."
         rule = "Ids that are written otherwise would leave people at the default."
         absent = ("ids as they stand in the data; if these people have no rows, ", Argument("confirm", True))
-        raise LedgerError(what, rule=rule, suggest=absent)
+        yield LedgerError(what, rule=rule, suggest=absent)

@@ -9,29 +9,23 @@ Who moves where is decided by the rules of `consent`, for all people who stand a
 import hashlib
 import json
 from collections import Counter
-from collections.abc import Iterator, Sequence
-from contextlib import closing
-from dataclasses import dataclass, field
+from collections.abc import Sequence
+from dataclasses import dataclass, field, replace
 from typing import Any, Self
 
 import numpy as np
 from numpy.typing import NDArray
-from sqlalchemy import Connection, bindparam, select, update
 
-from epsilons.ledger import journal, tables
-from epsilons.ledger.checks import Sorted
+from epsilons.ledger import journal, segments
 from epsilons.ledger.consent import PUBLIC_CODE, WITHDRAW_CODE, Decide, Standing, Word, rank_openness, waits
-from epsilons.ledger.values import ACTIVE, DIGEST_BYTES, RESERVED, WITHDRAWN, Enrolment
-from epsilons.storage.base import Database
+from epsilons.ledger.order import Codes, Sorted, is_new, locate, sort_by
+from epsilons.ledger.statements import read_rosters
+from epsilons.ledger.values import ACTIVE, WITHDRAWN, Enrolment
+from epsilons.storage.base import Connection
 
 Group = dict[str, Any]
-Codes = NDArray[np.int64]
-Mask = NDArray[np.bool_]
 #: What a cohort's line in the journal says when it is made.
 _MADE = ("id", "granted", "spent", "state", "ceiling", "level", "own", "datasets")
-
-# Up to so many people are looked up one by one; for more, one pass over everybody is faster, in parts of so many rows.
-_FEW, _PART = 500, 1 << 14
 
 
 @dataclass
@@ -46,14 +40,12 @@ class _Cohorts:
 
     @classmethod
     def of(cls, connection: Connection) -> Self:
-        rows = {row["id"]: dict(row) for row in connection.execute(select(tables.cohorts)).mappings()}
-        charges, live = tables.charges, tables.reservations
-        pending = select(charges.c.cohort, charges.c.number, charges.c.nano)
-        pending = pending.join(live, (live.c.number == charges.c.number) & (live.c.state == RESERVED))
+        rows = {row["id"]: dict(row) for row in connection.execute("SELECT * FROM cohorts")}
+        pending = "SELECT cohort, number, nano FROM charges JOIN reservations USING (number) WHERE state = 'reserved'"
         held: dict[int, set[tuple[int, int]]] = {}
         for cohort, number, nano in connection.execute(pending):
             held.setdefault(cohort, set()).add((number, nano))
-        lost = connection.execute(select(tables.ledger.c.losses)).scalar_one() > 0
+        lost = connection.execute("SELECT losses FROM ledger").fetchone()[0] > 0
         cohorts = cls(rows, {cohort: frozenset(held.get(cohort, ())) for cohort in rows}, lost=lost)
         for cohort in sorted(rows, reverse=True):
             cohorts.index[cohorts.standing(cohort), rows[cohort]["spent"], cohorts.open[cohort]] = cohort
@@ -63,8 +55,8 @@ class _Cohorts:
         row = self.rows[cohort]
         code = PUBLIC_CODE if row["granted"] is None else int(row["granted"])
         code = WITHDRAW_CODE if row["state"] == WITHDRAWN else code
-        said = tuple(sorted((int(number), text) for number, text in json.loads(row["datasets"]).items()))
-        return Standing(code, row["level"], bool(row["own"]), said)
+        said = read_rosters(row["datasets"]).items()
+        return Standing(code, row["level"], bool(row["own"]), tuple(sorted(said)))
 
     def find_target(self, origin: int | None, new: Standing) -> int:
         """Where people of this past go who stand so from now on."""
@@ -78,7 +70,7 @@ class _Cohorts:
         if alike not in self.index:
             reserved = sum(nano for _, nano in held)
             number = max(self.rows, default=0) + 1
-            made = {
+            made = {  # in the table's order
                 "id": number, "granted": granted, "spent": spent, "reserved": reserved,
                 "ceiling": max(granted or 0, spent + reserved), "people": 0,
                 "state": WITHDRAWN if new.code == WITHDRAW_CODE else ACTIVE,
@@ -90,14 +82,8 @@ class _Cohorts:
 
 
 def hash_people(people: Sorted) -> str:
-    """One text for a set of people."""
-    return hashlib.sha256(np.sort(people).tobytes()).hexdigest()
-
-
-def list_digests(people: Sorted) -> Iterator[bytes]:
-    """The digests, trailing zero bytes included; never all of them as objects, which take four times the room."""
-    raw = people.tobytes()
-    return (raw[at : at + DIGEST_BYTES] for at in range(0, len(raw), DIGEST_BYTES))
+    """One text for a set of people, who are sorted."""
+    return hashlib.sha256(people.tobytes()).hexdigest()
 
 
 @dataclass(frozen=True, eq=False)
@@ -115,62 +101,65 @@ class Request:
     everyone: bool = False
 
     def once(self) -> tuple[Sorted, Codes]:
-        """Everyone once, sorted, with the strictest of what they ask for: the first that `unique` finds."""
+        """Everyone once, sorted, with the strictest of what they ask for."""
         strictness = np.argsort(np.argsort([rank_openness(word.code) for word in self.words], kind="stable"))
-        order = np.lexsort((strictness[self.asked], self.people)) if len(self.people) else np.empty(0, np.int64)
-        people, first = np.unique(self.people[order], return_index=True)
-        return people, self.asked[order][first].astype(np.int64)
+        asked = self.asked.astype(np.int64)
+        order = sort_by(self.people, strictness[asked])
+        people, asked = self.people[order], asked[order]
+        new = is_new(people)
+        return (people, asked) if new.all() else (people[new], asked[new])
 
 
-def change(database: Database, connection: Connection, at: str, request: Request, preview: bool = False) -> Enrolment:
-    """Carry out what people ask for in one transaction, and say what happened; a preview only says what would.
+@dataclass(frozen=True, eq=False)
+class Change:
+    """What a request comes to, as the roster stands: whom it concerns, where they are (newcomers: 0), where they go."""
 
-    The roster's epoch grows only when a person changes their cohort.
-    """
+    people: Sorted
+    origins: Codes
+    targets: Codes
+    groups: Sequence[Group]
+    cohorts: _Cohorts
+    enrolment: Enrolment
+
+    def goes_as(self, other: Self) -> bool:
+        """Whether everyone goes where they go in another one."""
+        same = len(self.people) == len(other.people) and bool((self.people == other.people).all())
+        return same and bool((self.targets == other.targets).all())
+
+
+def plan_change(connection: Connection, request: Request) -> Change:
+    """What a request would do; nothing is written."""
     people, asked = request.once()
     cohorts = _Cohorts.of(connection)
-    found, standing = _find_people(database, connection, people, request.everyone)
-    unlisted = found[_locate(people, found) < 0]
+    found, standing = segments.read_present(connection) if request.everyone else segments.find(connection, people)
+    unlisted = found[locate(people, found) < 0]
     if len(unlisted):  # they ask for nothing: -1
         everyone = np.concatenate([people, unlisted])
-        order = np.argsort(everyone, kind="stable")
+        order = sort_by(everyone)
         people, asked = everyone[order], np.concatenate([asked, np.full(len(unlisted), -1)])[order]
-    place = _locate(found, people)
+    place = locate(found, people)
     origins = np.where(place >= 0, np.append(standing, 0)[place], 0)
-    epoch = int(connection.execute(select(tables.ledger.c.epoch)).scalar_one())
+    epoch = int(connection.execute("SELECT epoch FROM ledger").fetchone()[0])
     counts: Counter[str] = Counter()
     targets, groups = _decide_all(request, people, asked, origins, cohorts, counts)
-    if preview or not groups:
-        return Enrolment(epoch=epoch, **counts)
-
-    seq = journal.head(connection)[0] + 1
-    moving = (targets != origins) & (origins > 0)
-    newcomers, movers = people[origins == 0], people[moving]
-    joined = [group for group in groups if group["origin"] == 0]
-    moved = [group for group in groups if group["origin"] > 0]
-    if joined:
-        arrivals = zip(list_digests(newcomers), targets[origins == 0].tolist(), strict=True)
-        database.insert_many(connection, tables.people, ((digest, cohort, seq) for digest, cohort in arrivals))
-    if moved:
-        goals = targets[moving].tolist()
-        pairs = zip(goals, list_digests(movers), strict=True)
-        database.update_many(connection, tables.people.c.cohort, tables.people.c.digest, pairs)
-        steps = zip(list_digests(movers), origins[moving].tolist(), goals, strict=True)
-        database.insert_many(connection, tables.moves, ((digest, seq, *step) for digest, *step in steps))
-    carried = _write_cohorts(database, connection, cohorts, joined, moved)
-    connection.execute(update(tables.ledger).values(epoch=epoch + 1))
-    made = [{key: one[key] for key in _MADE} for one in cohorts.made]
-    body = {"epoch": epoch + 1, "made": made, "carried": carried, "joined": joined, "moved": moved}
-    journal.append(connection, "roster", at, body)
-    return Enrolment(epoch=epoch + 1, **counts)
+    return Change(people, origins, targets, groups, cohorts, Enrolment(epoch=epoch, **counts))
 
 
-def _locate(known: Sorted, people: Sorted) -> Codes:
-    """The place of each of these people among those who are known, both sorted; -1 for those who are not."""
-    if len(known) == 0:
-        return np.full(len(people), -1)
-    place = np.minimum(np.searchsorted(known, people), len(known) - 1)
-    return np.where(known[place] == people, place, -1)
+def carry_out(connection: Connection, at: str, change: Change) -> Enrolment:
+    """Do it, in the transaction that it was planned in. The roster's epoch grows only when a person changes cohort."""
+    if not change.groups:
+        return change.enrolment
+    epoch, moving = change.enrolment.epoch + 1, change.targets != change.origins
+    joined = [group for group in change.groups if group["origin"] == 0]
+    moved = [group for group in change.groups if group["origin"] > 0]
+    carried = _write_cohorts(connection, change.cohorts, joined, moved)
+    connection.execute("UPDATE ledger SET epoch = :epoch", {"epoch": epoch})
+    made = [{key: one[key] for key in _MADE} for one in change.cohorts.made]
+    body = {"epoch": epoch, "made": made, "carried": carried, "joined": joined, "moved": moved}
+    line, _ = journal.append(connection, "roster", at, body)
+    people, targets = change.people[moving], change.targets[moving]
+    segments.add(connection, segments.Entries.of(people, np.full(len(people), line), targets))
+    return replace(change.enrolment, epoch=epoch)
 
 
 def _decide_all(
@@ -195,7 +184,7 @@ def _decide_all(
         target = cohorts.find_target(origin or None, new)
         targets[members] = target
         together.setdefault((origin, target), []).append(members)
-    parties = {pair: people[np.concatenate(parts)] for pair, parts in together.items()}
+    parties = {pair: people[np.sort(np.concatenate(parts))] for pair, parts in together.items()}
     return targets, [
         {"origin": origin, "target": target, "people": len(party), "digest": hash_people(party)}
         for (origin, target), party in parties.items()
@@ -225,42 +214,18 @@ def _count(
     counts["kept"] += people * (new.own and not pending and asked.code != new.code)
 
 
-def _find_people(database: Database, connection: Connection, people: Sorted, everyone: bool) -> tuple[Sorted, Codes]:
-    """Those of these people who are known, or with `everyone` all who are, sorted, and the cohort of each."""
-    query = select(tables.people.c.digest, tables.people.c.cohort)
-    if len(people) <= _FEW and not everyone:
-        query = query.where(tables.people.c.digest.in_(list(list_digests(people))))
-    known, cohorts = read_members(database, connection, query)
-    order = np.argsort(known)
-    known, cohorts = known[order], cohorts[order]
-    listed = slice(None) if everyone else _locate(people, known) >= 0
-    return known[listed], cohorts[listed]
-
-
-def read_members(database: Database, connection: Connection, query: Any) -> tuple[Sorted, Codes]:
-    """Rows of (digest, number) as two arrays; part by part, since all rows as objects take ten times the room."""
-    digests, numbers = bytearray(), [np.empty(0, np.int64)]
-    with closing(connection.execute(query)) as found, database.driver_cursor(connection, found.cursor) as cursor:
-        while rows := cursor.fetchmany(_PART):
-            digests += b"".join([row[0] for row in rows])
-            numbers.append(np.fromiter((row[1] for row in rows), dtype=np.int64, count=len(rows)))
-    return np.frombuffer(digests, dtype=f"S{DIGEST_BYTES}"), np.concatenate(numbers)
-
-
 def _write_cohorts(
-    database: Database, connection: Connection, cohorts: _Cohorts, joined: list[Group], moved: list[Group]
+    connection: Connection, cohorts: _Cohorts, joined: list[Group], moved: list[Group]
 ) -> list[list[int]]:
     """New cohorts with the open charges they carry, and everybody's new size; says what was carried."""
-    columns = [column.name for column in tables.cohorts.columns]
-    database.insert_many(connection, tables.cohorts, [tuple(made[name] for name in columns) for made in cohorts.made])
+    connection.insert_many("cohorts", [tuple(made.values()) for made in cohorts.made])
     carried = sorted([n, made["id"], nano] for made in cohorts.made for n, nano in cohorts.open[made["id"]])
-    database.insert_many(connection, tables.charges, [(n, cohort, nano, 1) for n, cohort, nano in carried])
+    connection.insert_many("charges", [(n, cohort, nano, 1) for n, cohort, nano in carried])
     growth: Counter[int] = Counter()
     for group in (*joined, *moved):
         growth[group["target"]] += group["people"]
     for group in moved:
         growth[group["origin"]] -= group["people"]
-    table = tables.cohorts
-    resize = update(table).where(table.c.id == bindparam("which")).values(people=table.c.people + bindparam("by"))
-    connection.execute(resize, [{"which": cohort, "by": by} for cohort, by in growth.items()])
+    sizes = [{"id": cohort, "by": by} for cohort, by in growth.items()]
+    connection.executemany("UPDATE cohorts SET people = people + :by WHERE id = :id", sizes)
     return carried

@@ -1,7 +1,6 @@
 """Every SQL statement of the ledger's questions: what its tables say, and the guarded updates that charge.
 
-A charge is one guarded UPDATE inside a transaction that `ledger` opens. Statements of every question are built once,
-since building one takes longer than running it.
+A charge is one guarded UPDATE inside a transaction that `ledger` opens.
 
 Quotas of analysts keep one of them from using up what all of them share. A quota is about fairness and nothing else. It
 protects no data: analysts can put their answers together, so people's budgets are kept per person, over all analysts,
@@ -12,79 +11,56 @@ given back it counts nothing.
 import json
 from collections.abc import Mapping
 from dataclasses import fields
-from typing import Any, cast
-
-from sqlalchemy import Connection, bindparam, func, insert, select, update
+from typing import Any
 
 from epsilons.errors import Argument, LedgerError
-from epsilons.ledger import checks, tables, values
+from epsilons.ledger import checks, segments, values
 from epsilons.ledger.balances import Remaining, questions_left
-from epsilons.ledger.values import (
-    LOST,
-    REFUNDED,
-    STORED,
-    TOUCHED,
-    Cohort,
-    History,
-    Past,
-    Quota,
-    Reservation,
-    Statement,
-    Stored,
-)
+from epsilons.ledger.values import Cohort, History, Past, Quota, Reservation, Statement, Stored
+from epsilons.storage.base import Connection, spread
 
-_past, _paid, _groups, _quotas = tables.reservations, tables.charges, tables.cohorts, tables.quotas
 #: Data may have been read for these.
-_SPENT = _past.c.state.in_((TOUCHED, STORED, LOST))
+_SPENT = "state IN ('touched', 'stored', 'lost')"
+_COHORTS = f"SELECT {', '.join(each.name for each in fields(Cohort))} FROM cohorts ORDER BY id"
+_STORED = f"SELECT {', '.join(each.name for each in fields(Stored))} FROM reservations WHERE state = 'stored'"
+_LIVE = """
+SELECT * FROM reservations
+WHERE (key = :key AND state NOT IN ('refunded', 'lost')) OR (question = :question AND state = 'stored')
+ORDER BY answer IS NULL, number DESC LIMIT 1"""
+_OWN_CHARGES = "SELECT cohort, nano FROM charges WHERE number = :number AND carried = 0 ORDER BY cohort"
 
-_COHORTS = select(*(_groups.c[each.name] for each in fields(Cohort))).order_by(_groups.c.id)
-_LEDGER = select(tables.ledger)
-_FIRST_INDIVIDUAL = select(func.min(_past.c.number)).where(_past.c.individual == 1, _SPENT)
-_LIVE = (
-    select(_past)
-    .where(
-        ((_past.c.key == bindparam("key")) & _past.c.state.not_in((REFUNDED, LOST)))
-        | ((_past.c.question == bindparam("question")) & (_past.c.state == STORED))
-    )
-    .order_by(_past.c.answer.is_(None), _past.c.number.desc())
-    .limit(1)
-)
-_NEWEST = select(func.max(tables.registrations.c.number)).where(tables.registrations.c.dataset == bindparam("which"))
-_NUMBERED = select(_past).where(_past.c.number == bindparam("which"))
-_mine = _paid.c.number == bindparam("which")
-_OWN_CHARGES = select(_paid.c.cohort, _paid.c.nano).where(_mine, _paid.c.carried == 0).order_by(_paid.c.cohort)
-
-_concerned = _groups.c.id.in_(select(_paid.c.cohort).where(_mine))
-_nano = select(_paid.c.nano).where(_mine, _paid.c.cohort == _groups.c.id).scalar_subquery()
-_CHARGE_ALL_THAT_FITS = (
-    update(_groups)
-    .where(
-        _concerned,
-        _groups.c.state == values.ACTIVE,
-        _groups.c.granted.is_not(None),
-        _groups.c.spent + _groups.c.reserved + _nano <= _groups.c.granted,
-    )
-    .values(reserved=_groups.c.reserved + _nano)
-)
-_GIVE_BACK = update(_groups).where(_concerned).values(reserved=_groups.c.reserved - _nano)
-_SPEND = _GIVE_BACK.values(spent=_groups.c.spent + _nano)
-_SET_STATE = update(_past).where(_past.c.number == bindparam("which")).values(state=bindparam("now"))
-_STORE = _SET_STATE.values(answer=bindparam("content"))
+_CONCERNED = "id IN (SELECT cohort FROM charges WHERE number = :number)"
+_NANO = "(SELECT nano FROM charges WHERE number = :number AND cohort = cohorts.id)"
+_CHARGE_ALL_THAT_FITS = f"""
+UPDATE cohorts SET reserved = reserved + {_NANO}
+WHERE {_CONCERNED} AND state = 'active' AND granted IS NOT NULL AND spent + reserved + {_NANO} <= granted"""
+_GIVE_BACK = f"UPDATE cohorts SET reserved = reserved - {_NANO} WHERE {_CONCERNED}"
+_SPEND = f"UPDATE cohorts SET reserved = reserved - {_NANO}, spent = spent + {_NANO} WHERE {_CONCERNED}"
+_SET_STATE = "UPDATE reservations SET state = :state WHERE number = :number"
+RESERVE = """
+INSERT INTO reservations VALUES (
+    :number, :key, 'reserved', :seq, :kind, :individual, :epoch, :at, :description, NULL, :analyst, :dataset, :question
+)"""
 
 
 def read_cohorts(connection: Connection, dataset: int | None = None) -> tuple[Cohort, ...]:
     """All cohorts, or those on the roster of a dataset."""
-    found, here = connection.execute(_COHORTS), "" if dataset is None else f'"{dataset}": '
-    return tuple(Cohort(*row) for row in found if here in row.datasets)
+    found = connection.execute(_COHORTS)
+    return tuple(Cohort(*row) for row in found if dataset is None or dataset in read_rosters(row["datasets"]))
+
+
+def read_rosters(datasets: str) -> dict[int, str]:
+    """The datasets whose roster people are on, with the last word of each source: how a cohort's `datasets` is read."""
+    return {int(number): said for number, said in json.loads(datasets).items()}
 
 
 def read_epoch(connection: Connection) -> int:
-    return int(connection.execute(_LEDGER).one().epoch)
+    return int(connection.execute("SELECT epoch FROM ledger").fetchone()[0])
 
 
 def find_mark(connection: Connection, seeded: int | None) -> int | None:
     """The first release, once data was read for it, that was not DP: individual privacy, or a seed. A mark for good."""
-    first = cast(int | None, connection.execute(_FIRST_INDIVIDUAL).scalar_one())
+    first = connection.execute(f"SELECT min(number) FROM reservations WHERE individual = 1 AND {_SPENT}").fetchone()[0]
     return min((one for one in (first, seeded) if one is not None), default=None)
 
 
@@ -96,17 +72,16 @@ def fits(connection: Connection, paid: Mapping[int, int], epoch: int, dataset: i
 
 
 def read_terms(connection: Connection) -> values.Terms | None:
-    about = connection.execute(_LEDGER).mappings().one()
-    if about["neighbors"] is None:
-        return None
-    plain = {name: about[name] for name in ("neighbors", "rows_per_person", "measure", "ids", "spelling")}
-    return values.Terms(**plain, allow_individual=bool(about["allow_individual"]))
+    terms = "SELECT neighbors, rows_per_person, allow_individual, measure, ids, spelling FROM ledger"
+    about = connection.execute(f"{terms} WHERE neighbors IS NOT NULL").fetchone()
+    return None if about is None else values.Terms(**{**about, "allow_individual": bool(about["allow_individual"])})
 
 
 def read_state(connection: Connection, dataset: int) -> tuple[int, int]:
     """(the roster's epoch, the number of the newest registration of a dataset)."""
-    newest = connection.execute(_NEWEST, {"which": dataset}).scalar_one()
-    return connection.execute(_LEDGER).one().epoch, newest
+    newest = "(SELECT max(number) FROM registrations WHERE dataset = :dataset)"
+    epoch, number = connection.execute(f"SELECT epoch, {newest} FROM ledger", {"dataset": dataset}).fetchone()
+    return epoch, number
 
 
 def find_reservation(connection: Connection, key: bytes, question: bytes | None = None) -> Reservation | None:
@@ -114,13 +89,14 @@ def find_reservation(connection: Connection, key: bytes, question: bytes | None 
 
     The answer is found by the question alone, whatever has become of the roster since.
     """
-    row = connection.execute(_LIVE, {"key": key, "question": question}).one_or_none()
+    row = connection.execute(_LIVE, {"key": key, "question": question}).fetchone()
     return None if row is None else _resume(connection, row)
 
 
 def get_reservation(connection: Connection, number: int) -> Reservation:
     known = checks.is_whole(number, 1, 2**63 - 1)
-    row = connection.execute(_NUMBERED, {"which": int(number)}).one_or_none() if known else None
+    query = "SELECT * FROM reservations WHERE number = :number"
+    row = connection.execute(query, {"number": int(number)}).fetchone() if known else None
     if row is None:
         raise LedgerError("There is no release of this number.", suggest="a number of the history")
     return _resume(connection, row)
@@ -128,93 +104,94 @@ def get_reservation(connection: Connection, number: int) -> Reservation:
 
 def _resume(connection: Connection, row: Any) -> Reservation:
     """A reservation with what was charged when it was asked, without what people took along later."""
-    charges = {paid.cohort: paid.nano for paid in connection.execute(_OWN_CHARGES, {"which": row.number})}
-    return Reservation(row.number, row.state, row.epoch, charges, row.description, row.answer, resumed=True, at=row.at)
+    charges = dict(connection.execute(_OWN_CHARGES, {"number": row["number"]}))
+    same = {name: row[name] for name in ("number", "state", "epoch", "description", "answer", "at")}
+    return Reservation(**same, charges=charges, resumed=True)
 
 
 def read_answers(connection: Connection, number: int | None, dataset: int | None) -> tuple[Stored, ...]:
     """Every answer that was stored, newest last; of a number, or of a dataset, and what is older than any dataset."""
-    query = select(*(_past.c[each.name] for each in fields(Stored))).where(_past.c.state == STORED)
+    which = _STORED
     if number is not None:
-        query = query.where(_past.c.number == get_reservation(connection, number).number)
+        number = get_reservation(connection, number).number
+        which += " AND number = :number"
     if dataset is not None:
-        query = query.where(_past.c.dataset.is_(None) | (_past.c.dataset == dataset))
-    return tuple(Stored(*row) for row in connection.execute(query.order_by(_past.c.number)))
+        which += " AND (dataset IS NULL OR dataset = :dataset)"
+    found = connection.execute(f"{which} ORDER BY number", {"number": number, "dataset": dataset})
+    return tuple(Stored(*row) for row in found)
 
 
 def read_history(connection: Connection, seeded: int | None, dataset: int | None = None) -> History:
     paid: dict[int, list[tuple[int, int, int]]] = {}
-    query = select(_paid.c.number, _paid.c.cohort, _groups.c.granted, _paid.c.nano)
-    joined = query.join(_groups, _groups.c.id == _paid.c.cohort).where(_paid.c.carried == 0)
-    for number, *charged in connection.execute(joined.order_by(_paid.c.number, _paid.c.cohort)):
+    charges = """
+    SELECT charges.number, cohort, granted, nano FROM charges JOIN cohorts ON id = cohort
+    WHERE carried = 0 ORDER BY charges.number, cohort"""
+    for number, *charged in connection.execute(charges):
         paid.setdefault(number, []).append(tuple(charged))
     mark = find_mark(connection, seeded)
     same = ("number", "kind", "at", "state", "epoch", "description", "analyst")
     return History(
         Past(
-            **{name: getattr(row, name) for name in same},
-            individual=bool(row.individual),
+            **{name: row[name] for name in same},
+            individual=bool(row["individual"]),
             # In ascending order the largest charge at each grant comes last.
-            charges=dict(sorted((granted, nano) for _, granted, nano in paid.get(row.number, ()))),
-            cohorts={cohort: nano for cohort, _, nano in paid.get(row.number, ())},
-            not_dp_since=mark if mark is not None and mark <= row.number else None,
-            grants={cohort: granted for cohort, granted, _ in paid.get(row.number, ())},
+            charges=dict(sorted((granted, nano) for _, granted, nano in paid.get(row["number"], ()))),
+            cohorts={cohort: nano for cohort, _, nano in paid.get(row["number"], ())},
+            not_dp_since=mark if mark is not None and mark <= row["number"] else None,
+            grants={cohort: granted for cohort, granted, _ in paid.get(row["number"], ())},
         )
-        for row in connection.execute(select(_past).order_by(_past.c.number))
-        if dataset in (None, row.dataset)
+        for row in connection.execute("SELECT * FROM reservations ORDER BY number")
+        if dataset in (None, row["dataset"])
     )
 
 
 def read_remaining(connection: Connection, seeded: int | None, dataset: int | None = None) -> Remaining:
     here = read_cohorts(connection, dataset)
-    charged = select(func.max(_past.c.number)).join(_paid, _paid.c.number == _past.c.number)
-    of = [] if dataset is None else [_past.c.dataset == dataset]
-    last = connection.execute(charged.where(_past.c.state != REFUNDED, *of)).scalar_one()
-    query = select(_groups.c.granted, func.max(_paid.c.nano)).join(_paid, _paid.c.cohort == _groups.c.id)
-    by_grant = query.where(_paid.c.number == last, _paid.c.carried == 0).group_by(_groups.c.granted)
-    price = {granted: int(nano) for granted, nano in connection.execute(by_grant)} if last is not None else {}
+    charged = "SELECT max(number) FROM reservations JOIN charges USING (number) WHERE state <> 'refunded'"
+    charged += "" if dataset is None else " AND dataset = :dataset"
+    last = connection.execute(charged, {"dataset": dataset}).fetchone()[0]
+    by_grant = """
+    SELECT granted, max(nano) FROM charges JOIN cohorts ON id = cohort
+    WHERE number = :last AND carried = 0 GROUP BY granted"""
+    price = dict(connection.execute(by_grant, {"last": last}))
     return Remaining(here, questions_left(here, price), find_mark(connection, seeded))
 
 
 def read_statement(connection: Connection, digest: bytes, seeded: int | None) -> Statement:
     """One person's account, followed through every cohort they stood in."""
-    people, moves = tables.people, tables.moves
-    person = connection.execute(select(people).where(people.c.digest == digest)).one_or_none()
-    if person is None:
+    path = segments.trace(connection, digest)
+    if not path:
         raise LedgerError("This person has no account here.", suggest="the id as it stands in the table")
-    changes = connection.execute(select(moves).where(moves.c.digest == digest).order_by(moves.c.seq)).all()
-    starts = [person.joined, *(change.seq for change in changes)]
-    places = [change.origin for change in changes] + [person.cohort]
-    ends: list[int | None] = [*starts[1:], None]
+    starts, places = zip(*path, strict=True)
+    ends = [*starts[1:], 2**63 - 1]
     uses: list[values.Use] = []
     when_public: list[int] = []
     by_id = {cohort.id: cohort for cohort in read_cohorts(connection)}
+    during = "seq > :start AND seq < :end ORDER BY number"
+    paid = f"""
+    SELECT number, kind, at, nano FROM reservations JOIN charges USING (number)
+    WHERE cohort = :cohort AND state <> 'refunded' AND {during}"""
     for start, end, place in zip(starts, ends, places, strict=True):
-        during = (_past.c.seq > start) if end is None else (_past.c.seq > start) & (_past.c.seq < end)
-        granted = by_id[place].granted
+        granted, here = by_id[place].granted, {"start": start, "end": end}
         if granted is None:
-            rosters = [int(number) for number in json.loads(by_id[place].datasets)]
-            theirs = _past.c.dataset.is_(None) | _past.c.dataset.in_(rosters)
-            asked = select(_past.c.number).where(during, _SPENT, theirs)
-            when_public += connection.execute(asked.order_by(_past.c.number)).scalars()
-            continue
-        paid = (
-            select(_past.c.number, _past.c.kind, _past.c.at, _paid.c.nano)
-            .join(_paid, (_paid.c.number == _past.c.number) & (_paid.c.cohort == place))
-            .where(during, _past.c.state != REFUNDED)
-        )
-        uses += [values.Use(*row, granted) for row in connection.execute(paid.order_by(_past.c.number))]
-    here = by_id[person.cohort]
+            rosters, theirs = spread("dataset", read_rosters(by_id[place].datasets))
+            asked = f"{_SPENT} AND (dataset IS NULL OR dataset IN ({rosters})) AND {during}"
+            found = connection.execute(f"SELECT number FROM reservations WHERE {asked}", {**theirs, **here})
+            when_public += [number for (number,) in found]
+        else:
+            for number, kind, at, nano in connection.execute(paid, {"cohort": place, **here}):
+                uses.append(values.Use(number, kind, at, nano, granted))
+    now = by_id[places[-1]]
     return Statement(
-        granted=None if here.state == values.WITHDRAWN else here.granted,
-        state=here.state,
-        spent=here.spent,
-        reserved=here.reserved,
-        left=here.left,
+        granted=None if now.state == values.WITHDRAWN else now.granted,
+        state=now.state,
+        spent=now.spent,
+        reserved=now.reserved,
+        left=now.left,
         uses=tuple(uses),
         when_public=tuple(when_public),
         not_dp_since=find_mark(connection, seeded),
-        written_off=here.spent + here.reserved - sum(use.charge for use in uses),
+        written_off=now.spent + now.reserved - sum(use.charge for use in uses),
     )
 
 
@@ -222,55 +199,56 @@ def charge(connection: Connection, number: int, paid: Mapping[int, int]) -> None
     """All charges or none. The guard stands in the UPDATE itself, so it holds whatever else is going on."""
     if not paid:
         return
-    rows = [{"number": number, "cohort": cohort, "nano": nano, "carried": 0} for cohort, nano in paid.items()]
-    connection.execute(insert(_paid), rows)
-    if connection.execute(_CHARGE_ALL_THAT_FITS, {"which": number}).rowcount != len(paid):
+    rows = [{"number": number, "cohort": cohort, "nano": nano} for cohort, nano in paid.items()]
+    connection.executemany("INSERT INTO charges VALUES (:number, :cohort, :nano, 0)", rows)
+    if connection.execute(_CHARGE_ALL_THAT_FITS, {"number": number}).rowcount != len(paid):
         raise values.stale_plan()
 
 
 def spend(connection: Connection, number: int) -> None:
     """What was reserved is spent, also where people took it along: data is about to be read."""
-    connection.execute(_SET_STATE, {"which": number, "now": TOUCHED})
-    connection.execute(_SPEND, {"which": number})
+    connection.execute(_SET_STATE, {"number": number, "state": values.TOUCHED})
+    connection.execute(_SPEND, {"number": number})
 
 
 def give_back(connection: Connection, number: int) -> None:
     """What was reserved is given back, also where people took it along; the question does not count as asked."""
-    connection.execute(_SET_STATE, {"which": number, "now": REFUNDED})
-    connection.execute(_GIVE_BACK, {"which": number})
-    analyst = connection.execute(select(_past.c.analyst).where(_past.c.number == number)).scalar_one()
+    which = {"number": number}
+    connection.execute(_SET_STATE, {**which, "state": values.REFUNDED})
+    connection.execute(_GIVE_BACK, which)
+    analyst = connection.execute("SELECT analyst FROM reservations WHERE number = :number", which).fetchone()[0]
     if analyst is None:
         return
-    price = max((nano for _, nano in connection.execute(_OWN_CHARGES, {"which": number})), default=0)
-    less = {"used_nano": _quotas.c.used_nano - price, "used_questions": _quotas.c.used_questions - 1}
-    connection.execute(update(_quotas).where(_quotas.c.analyst == analyst).values(**less))
+    price = max((nano for _, nano in connection.execute(_OWN_CHARGES, which)), default=0)
+    less = "UPDATE quotas SET used_nano = used_nano - :price, used_questions = used_questions - 1"
+    connection.execute(f"{less} WHERE analyst = :analyst", {"price": price, "analyst": analyst})
 
 
 def store(connection: Connection, number: int, answer: bytes) -> None:
-    connection.execute(_STORE, {"which": number, "now": STORED, "content": answer})
+    kept = "UPDATE reservations SET state = :state, answer = :answer WHERE number = :number"
+    connection.execute(kept, {"number": number, "state": values.STORED, "answer": answer})
 
 
 def list_quotas(connection: Connection) -> tuple[Quota, ...]:
-    return tuple(Quota(*row) for row in connection.execute(select(_quotas).order_by(_quotas.c.analyst)))
+    names = ", ".join(each.name for each in fields(Quota))
+    return tuple(Quota(*row) for row in connection.execute(f"SELECT {names} FROM quotas ORDER BY analyst"))
 
 
 def set_quota(connection: Connection, analyst: str, nano: int | None, questions: int | None) -> None:
     """Give an analyst a quota, or None of it; what was used before counts."""
     _add_analyst(connection, analyst)
-    connection.execute(update(_quotas).where(_quotas.c.analyst == analyst).values(nano=nano, questions=questions))
+    quota = "UPDATE quotas SET nano = :nano, questions = :questions WHERE analyst = :analyst"
+    connection.execute(quota, {"analyst": analyst, "nano": nano, "questions": questions})
 
 
 def use_quota(connection: Connection, analyst: str, paid: Mapping[int, int]) -> None:
     """Count a question against its analyst's quota, or refuse it."""
     _add_analyst(connection, analyst)
-    price = max(paid.values(), default=0)
-    within = update(_quotas).where(
-        _quotas.c.analyst == analyst,
-        _quotas.c.nano.is_(None) | (_quotas.c.used_nano + price <= _quotas.c.nano),
-        _quotas.c.questions.is_(None) | (_quotas.c.used_questions < _quotas.c.questions),
-    )
-    use = within.values(used_nano=_quotas.c.used_nano + price, used_questions=_quotas.c.used_questions + 1)
-    if connection.execute(use).rowcount != 1:
+    use = """
+    UPDATE quotas SET used_nano = used_nano + :price, used_questions = used_questions + 1
+    WHERE analyst = :analyst AND (nano IS NULL OR used_nano + :price <= nano)
+        AND (questions IS NULL OR used_questions < questions)"""
+    if connection.execute(use, {"analyst": analyst, "price": max(paid.values(), default=0)}).rowcount != 1:
         raise values.QuotaError(
             "This analyst's quota does not reach for this question; nothing was charged.",
             rule="It is no privacy budget: those are kept per person, over all analysts.",
@@ -279,5 +257,6 @@ def use_quota(connection: Connection, analyst: str, paid: Mapping[int, int]) -> 
 
 
 def _add_analyst(connection: Connection, analyst: str) -> None:
-    if connection.execute(select(_quotas.c.analyst).where(_quotas.c.analyst == analyst)).one_or_none() is None:
-        connection.execute(insert(_quotas), {"analyst": analyst, "used_nano": 0, "used_questions": 0})
+    who = {"analyst": analyst}
+    if connection.execute("SELECT 1 FROM quotas WHERE analyst = :analyst", who).fetchone() is None:
+        connection.execute("INSERT INTO quotas VALUES (:analyst, NULL, NULL, 0, 0)", who)

@@ -2,108 +2,96 @@
 
 A change to them comes with a numbered step in `opening`, which brings older ledgers up to date when they are opened.
 
-Nothing is ever deleted. `journal`, `moves` and `charges` only grow; `cohorts`, `people` and `reservations` hold the
-present, which must be what the journal adds up to.
+Nothing is ever deleted. `journal`, `charges` and the entries of `segments` only grow; `cohorts` and `reservations` hold
+the present, which must be what the journal adds up to.
 """
 
-from typing import Any
+FORMAT = 4
 
-from sqlalchemy import CheckConstraint, Column, Index, LargeBinary, MetaData, Table, Text, text
+LEDGER = """
+CREATE TABLE ledger (
+    one INTEGER NOT NULL CHECK (one = 1), id TEXT NOT NULL, format INTEGER NOT NULL, epoch INTEGER NOT NULL,
+    neighbors TEXT, rows_per_person INTEGER, allow_individual INTEGER, salt BLOB, losses INTEGER,
+    measure TEXT, ids TEXT, spelling TEXT, digest TEXT,
+    PRIMARY KEY (one)
+) STRICT"""
 
-from epsilons.storage.base import Whole, number, optional, required
-
-FORMAT = 3
-
-metadata = MetaData()
-
-
-def _table(name: str, *parts: Column[Any] | CheckConstraint, **options: Any) -> Table:
-    return Table(name, metadata, *parts, sqlite_strict=True, **options)
-
-
-ledger = _table(
-    "ledger",
-    number("one", CheckConstraint("one = 1")),
-    *required(id=Text, format=Whole, epoch=Whole),
-    *optional(neighbors=Text, rows_per_person=Whole, allow_individual=Whole, salt=LargeBinary, losses=Whole),
-    *optional(measure=Text, ids=Text, spelling=Text),
-)
-journal = _table("journal", number("seq"), *required(kind=Text, at=Text, body=Text, hash=Text))
+JOURNAL = """
+CREATE TABLE journal (
+    seq INTEGER NOT NULL, kind TEXT NOT NULL, at TEXT NOT NULL, body TEXT NOT NULL, hash TEXT NOT NULL,
+    PRIMARY KEY (seq)
+) STRICT"""
 
 # What levels mean, since which line of the journal; the newest line of a name holds. Public: null.
-levels = _table("levels", Column("name", Text, primary_key=True), number("seq"), *optional(granted=Whole))
+LEVELS = """
+CREATE TABLE levels (
+    name TEXT NOT NULL, seq INTEGER NOT NULL, granted INTEGER,
+    PRIMARY KEY (name, seq)
+) STRICT"""
 
 # Every registration of a dataset, whose own number is that of its first one. `about` is what was settled, `stamp` where
 # its rows are and how they are known again, both as JSON. The newest registration of a dataset is the one asked.
-registrations = _table(
-    "registrations",
-    number("number"),
-    *required(dataset=Whole, name=Text, version=Text, seq=Whole, epoch=Whole, at=Text, about=Text, stamp=Text),
-)
+REGISTRATIONS = """
+CREATE TABLE registrations (
+    number INTEGER NOT NULL, dataset INTEGER NOT NULL, name TEXT NOT NULL, version TEXT NOT NULL, seq INTEGER NOT NULL,
+    epoch INTEGER NOT NULL, at TEXT NOT NULL, about TEXT NOT NULL, stamp TEXT NOT NULL,
+    PRIMARY KEY (number)
+) STRICT"""
 
 # `level` is the name of what was granted, where it has one; `own` says that it is people's own word; `datasets` has the
 # datasets whose roster they are on with what each source last said of them, as JSON: only those datasets charge them.
 # `ceiling` is the larger of the grant and what was gone when the cohort was made: a grant tightened below what was
 # spent stands as it is, and nothing can ever be added to it.
-cohorts = _table(
-    "cohorts",
-    number("id"),
-    Column("granted", Whole, CheckConstraint("granted >= 0")),
-    Column("spent", Whole, CheckConstraint("spent >= 0"), nullable=False),
-    Column("reserved", Whole, CheckConstraint("reserved >= 0"), nullable=False),
-    Column("ceiling", Whole, nullable=False),
-    Column("people", Whole, CheckConstraint("people >= 0"), nullable=False),
-    Column("state", Text, nullable=False),
-    Column("level", Text),
-    Column("own", Whole, nullable=False, server_default="0"),
-    Column("datasets", Text, nullable=False, server_default="{}"),
-    CheckConstraint("spent + reserved <= ceiling", name="within_ceiling"),
-)
+COHORTS = """
+CREATE TABLE cohorts (
+    id INTEGER NOT NULL, granted INTEGER CHECK (granted >= 0), spent INTEGER NOT NULL CHECK (spent >= 0),
+    reserved INTEGER NOT NULL CHECK (reserved >= 0), ceiling INTEGER NOT NULL,
+    people INTEGER NOT NULL CHECK (people >= 0), state TEXT NOT NULL, level TEXT,
+    own INTEGER DEFAULT '0' NOT NULL, datasets TEXT DEFAULT '{}' NOT NULL,
+    PRIMARY KEY (id),
+    CONSTRAINT within_ceiling CHECK (spent + reserved <= ceiling)
+) STRICT"""
 
-people = _table(
-    "people",
-    Column("digest", LargeBinary, primary_key=True),
-    *required(cohort=Whole, joined=Whole),
-    sqlite_with_rowid=False,
-)
-moves = _table(
-    "moves",
-    Column("digest", LargeBinary, primary_key=True),
-    number("seq"),
-    *required(origin=Whole, target=Whole),
-    sqlite_with_rowid=False,
-)
-reservations = _table(
-    "reservations",
-    number("number"),
-    *required(key=LargeBinary, state=Text, seq=Whole, kind=Text),
-    *required(individual=Whole, epoch=Whole, at=Text, description=Text),
-    *optional(answer=LargeBinary, analyst=Text, dataset=Whole, question=LargeBinary),
-    CheckConstraint("(state = 'stored') = (answer IS NOT NULL)", name="stored_has_answer"),
-)
+# Who joined or moved, by which line of the journal, to which cohort: see `segments`. `first` is a part's first digest,
+# `newest` the last line that it has entries of, `content` its columns one after the other.
+SEGMENTS = """
+CREATE TABLE segments (
+    segment INTEGER NOT NULL, part INTEGER NOT NULL, first BLOB NOT NULL, newest INTEGER NOT NULL,
+    entries INTEGER NOT NULL, content BLOB NOT NULL,
+    PRIMARY KEY (segment, part)
+) STRICT"""
+
+RESERVATIONS = """
+CREATE TABLE reservations (
+    number INTEGER NOT NULL, "key" BLOB NOT NULL, state TEXT NOT NULL, seq INTEGER NOT NULL, kind TEXT NOT NULL,
+    individual INTEGER NOT NULL, epoch INTEGER NOT NULL, at TEXT NOT NULL, description TEXT NOT NULL,
+    answer BLOB, analyst TEXT, dataset INTEGER, question BLOB,
+    PRIMARY KEY (number),
+    CONSTRAINT stored_has_answer CHECK ((state = 'stored') = (answer IS NOT NULL))
+) STRICT"""
 
 # At most one live reservation, and so at most one stored answer, for each question.
-_live = text("state <> 'refunded' AND state <> 'lost'")
-Index("one_per_key", reservations.c.key, unique=True, sqlite_where=_live, postgresql_where=_live)
-_marking = text("individual = 1")
-Index("individual", reservations.c.number, sqlite_where=_marking, postgresql_where=_marking)
-
+ONE_PER_KEY = """
+CREATE UNIQUE INDEX one_per_key ON reservations ("key") WHERE state <> 'refunded' AND state <> 'lost'"""
+INDIVIDUAL = "CREATE INDEX individual ON reservations (number) WHERE individual = 1"
 # The same question again, whatever has become of the roster since.
-Index("by_question", reservations.c.question)
+BY_QUESTION = "CREATE INDEX by_question ON reservations (question)"
 
 # `carried`: the charge came along with people who moved while the reservation was open.
-charges = _table(
-    "charges",
-    number("number"),
-    number("cohort"),
-    Column("nano", Whole, CheckConstraint("nano > 0"), nullable=False),
-    Column("carried", Whole, nullable=False),
-)
+CHARGES = """
+CREATE TABLE charges (
+    number INTEGER NOT NULL, cohort INTEGER NOT NULL, nano INTEGER NOT NULL CHECK (nano > 0), carried INTEGER NOT NULL,
+    PRIMARY KEY (number, cohort)
+) STRICT"""
 
 # For fairness between analysts only: what each of them used, and at most may use where a quota is set.
-quotas = _table(
-    "quotas",
-    Column("analyst", Text, primary_key=True),
-    *optional(nano=Whole, questions=Whole),
-    *required(used_nano=Whole, used_questions=Whole),
-)
+QUOTAS = """
+CREATE TABLE quotas (
+    analyst TEXT NOT NULL, nano INTEGER, questions INTEGER, used_nano INTEGER NOT NULL, used_questions INTEGER NOT NULL,
+    PRIMARY KEY (analyst)
+) STRICT"""
+
+ALL = (
+    LEDGER, JOURNAL, LEVELS, REGISTRATIONS, COHORTS, SEGMENTS,
+    RESERVATIONS, ONE_PER_KEY, INDIVIDUAL, BY_QUESTION, CHARGES, QUOTAS,
+)  # fmt: skip

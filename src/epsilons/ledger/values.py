@@ -105,6 +105,19 @@ class Members:
 
 
 @dataclass(frozen=True)
+class Moves:
+    """Who came to which cohort after a line of the journal, sorted by digest, each person once.
+
+    `line` is the last line that this knows of.
+    """
+
+    epoch: int
+    line: int
+    people: NDArray[np.bytes_]
+    cohorts: NDArray[np.int64]
+
+
+@dataclass(frozen=True)
 class Allowance:
     """What a question may charge each cohort; cohorts with nothing left are not mentioned."""
 
@@ -116,13 +129,17 @@ class Allowance:
 
 @dataclass(frozen=True)
 class Registration:
-    """A dataset as it was settled: `about` and `stamp` are plain values; `dataset` is its number in the ledger."""
+    """A dataset as it was settled: `about` and `stamp` are plain values; `dataset` is its number in the ledger.
+
+    `seq` is the line of the journal that says so.
+    """
 
     number: int
     dataset: int
     name: str
     version: str
     epoch: int
+    seq: int
     at: str
     about: Mapping[str, Any]
     stamp: Mapping[str, Any]

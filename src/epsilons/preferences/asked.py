@@ -52,7 +52,8 @@ class Preferences(Shown):
         self.column: PreferenceColumn | None = None
         #: {id: epsilon} where preferences were given that way.
         self.by_person = dict(epsilons) if isinstance(epsilons, Mapping) else None
-        self._aligned = None if isinstance(epsilons, Mapping) else epsilons
+        # Read once, for every call: what becomes of the caller's array afterwards changes nobody's preference.
+        self._aligned = None if isinstance(epsilons, Mapping) else roster_of(epsilons, default)
 
     def __str__(self) -> str:
         where = "in the data's order" if self.column is None else f"from column {self.column.column!r}"
@@ -136,14 +137,13 @@ class Preferences(Shown):
         if self.column is not None:
             in_table = "These preferences stand in a table."
             raise PreferenceError(in_table, rule="Arrays have no columns.", suggest="a dataset of the table")
-        if self.by_person is None:
-            asked = self._aligned
+        if self._aligned is not None:
+            roster = self._aligned
         elif people is None:
             unnamed = "These preferences are by person, and no people were named."
             raise PreferenceError(unnamed, suggest="one id per value")
         else:
-            asked = look_up(self.by_person, people)
-        roster = roster_of(asked, self.default)
+            roster = roster_of(look_up(self.by_person or {}, people), self.default)
         present = {to_epsilon(grant) for grant in roster.levels.grants}
         names = {epsilon: name for epsilon, name in self.names.items() if epsilon in present}
         return Roster.of(replace(roster.levels, names=names), roster.codes)

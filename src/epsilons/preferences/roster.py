@@ -9,7 +9,7 @@ from __future__ import annotations
 import math
 from collections import Counter
 from collections.abc import Hashable, Iterable, Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from decimal import Decimal
 from fractions import Fraction
 from functools import cached_property, lru_cache
@@ -209,11 +209,9 @@ class Roster(Shown):
             raise PreferenceError("An id stands twice.", rule=rule, suggest="one id and one epsilon per person")
         if isinstance(epsilons, Roster):
             raise PreferenceError("These epsilons are a roster already.", suggest="the roster itself")
-        if isinstance(epsilons, Mapping):
-            made = roster_of(look_up(epsilons, people), default)
-        else:
-            by_id = hasattr(epsilons, "by_person")
-            made = epsilons.assign(people) if by_id else roster_of(epsilons, default, len(people))
+        asked: Any = look_up(epsilons, people) if isinstance(epsilons, Mapping) else epsilons
+        by_id = hasattr(asked, "by_person")
+        made = asked.assign(people) if by_id else roster_of(asked, default, len(people))
         if len(made) != len(people):
             raise PreferenceError(f"{len(people)} ids and {len(made)} epsilons.", rule="One epsilon per person.")
         self._fill(made.levels, made.codes, people)
@@ -242,13 +240,15 @@ class Roster(Shown):
         rows = [[self.levels.name(grant), show(size)] for grant, size in pairs]
         return [Sheet(show_count(len(self), "person", "people"), ("level", "people"), rows)]
 
-    def take_share(self, share: Fraction) -> tuple[Roster, NDArray[np.bool_]]:
-        """(the roster at a share of every grant, who is on it): `Levels.take_share` with the matching codes."""
-        levels = self.levels.take_share(share)
+    def take_share(self, share: Fraction) -> tuple[Roster, NDArray[np.bool_] | None]:
+        """(the roster at a share of every grant, who is on it or None for everyone): `Levels.take_share` with codes."""
+        levels, parts = self.levels.take_share(share), self.levels.parts_at(share)
+        if levels.grants == parts:  # as nearly always: no two levels became one, and everyone is used
+            return Roster.of(levels, self.codes), None
         places = {grant: place for place, grant in enumerate(levels.grants)}
-        codes = np.array([places.get(part, -1) for part in self.levels.parts_at(share)], np.int16)[self.codes]
+        codes = np.array([places.get(part, -1) for part in parts], np.int16)[self.codes]
         used = codes >= 0
-        return Roster.of(levels, codes[used].astype(np.uint8)), used
+        return Roster.of(levels, codes[used].astype(np.uint8)), None if used.all() else used
 
 
 def roster_of(epsilons: Any, default: float | None = None, people: int | None = None) -> Roster:
@@ -261,11 +261,11 @@ def roster_of(epsilons: Any, default: float | None = None, people: int | None = 
     if hasattr(epsilons, "by_person"):
         return cast(Roster, epsilons.assign())
     array = _as_floats(epsilons)
-    if array.ndim == 0:
+    if for_all := array.ndim == 0:
         if people is None:
             alone = "One epsilon for everyone, and an unknown number of people."
             raise PreferenceError(alone, rule="One epsilon per person.", suggest="[0.5] * 1000 for a thousand people")
-        array = np.full(people, float(array))
+        array = array[None][:people]
     if array.ndim != 1:
         table = f"Epsilons come as a table of {array.ndim} dimensions."
         raise PreferenceError(table, rule="One epsilon per person.", suggest="a flat list")
@@ -274,7 +274,9 @@ def roster_of(epsilons: Any, default: float | None = None, people: int | None = 
     if len(array) == 0:
         return Roster.of(Levels((), ()), np.empty(0, np.uint8))
     distinct, codes = _encode(array)
-    return _on_ladder(array) if codes is None else _merge_levels([to_nano(float(e)) for e in distinct], codes)
+    made = _on_ladder(array) if codes is None else _merge_levels([to_nano(float(e)) for e in distinct], codes)
+    everyone = people or 0
+    return Roster.of(replace(made.levels, sizes=(everyone,)), np.zeros(everyone, np.uint8)) if for_all else made
 
 
 def aligned_roster(epsilons: Any, values: Any) -> Roster:
@@ -373,8 +375,7 @@ def _on_ladder(array: NDArray[np.float64]) -> Roster:
     for extreme in (array.max(), array.min(), array.max(where=array < math.inf, initial=0.0)):
         to_nano(float(extreme))
     rungs = np.array([rung / NANO for rung in LADDER] + [math.inf])
-    codes = np.empty(len(array), np.uint8)
-    lost, finite = 0.0, 0
+    codes, lost, finite = np.empty(len(array), np.uint8), 0.0, 0
     for start in range(0, len(array), _CHUNK):
         chunk = array[start : start + _CHUNK]
         code = np.searchsorted(rungs, chunk, side="right") - 1

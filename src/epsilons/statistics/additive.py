@@ -102,7 +102,7 @@ class Additive(Statistic):
 
     @property
     def summed(self) -> tuple[str, ...]:
-        """What people's rows add up to, by the names of `arrays.ROW_STEPS`: the parts, unless parts are made of it."""
+        """What people's rows add up to, by the names of `arrays.row_steps`: the parts, unless parts are made of it."""
         return tuple([part.name for part in self.parts])
 
     def make_parts(self, summed: list[Integers]) -> list[Integers]:

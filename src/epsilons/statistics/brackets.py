@@ -102,8 +102,8 @@ def place_cuts(first: int, points: int, nearest: int) -> tuple[int, ...]:
 
 def weigh_cells(cells: SortedCells, cuts: Sequence[int], weights: Sequence[int]) -> list[int]:
     """The exact weight of each cell between cuts, in nano-epsilon."""
-    upto = [cells.before(cells.start_of_cell(cut + 1)) for cut in cuts]
-    counted = [sum(int(n) * w for n, w in zip(row, weights, strict=True)) for row in (*upto, cells.totals)]
+    upto = np.array([*(cells.before(cells.start_of_cell(cut + 1)) for cut in cuts), cells.totals], object)
+    counted = (upto @ np.array(weights, object)).tolist()
     return [after - before for before, after in zip([0, *counted[:-1]], counted, strict=True)]
 
 

@@ -48,7 +48,7 @@ from epsilons.statistics.features import check_classes, check_names, feature_bou
 from epsilons.statistics.noisy_loss import WEIGHT_SQUARE, NoisyLoss
 from epsilons.summaries import People
 from epsilons.summaries.cells import Integers
-from epsilons.summaries.models import MAX_PEOPLE, MODEL_STEPS
+from epsilons.summaries.models import MAX_PEOPLE, MODEL_STEPS, merge_levels
 
 #: The noise grows with the square of the number of features; beyond this no model is worth it.
 MAX_FEATURES = 200
@@ -166,6 +166,9 @@ class Regression(Average):
         return self._model(self.loss(question, sums, weighting, levels))
 
     def draw(self, question: Question, weighting: Weighting, people: People, entropy: Entropy) -> Answer:
+        if weighting.coins is None:
+            people, weights = merge_levels(people, weighting.weights)
+            weighting = replace(weighting, weights=weights, effects={})
         answer = super().draw(question, weighting, people, entropy)
         assert answer.sums is not None
         return replace(answer, details=self.quality(self.loss(question, answer.sums, weighting, people.levels)))

@@ -41,7 +41,7 @@ Reach = dict[str, int]
 
 @dataclass(frozen=True)
 class Bounded(Additive):
-    """What sums, means and variances share: bounds, and parts to which rows add steps (`arrays.ROW_STEPS`, by name)."""
+    """What sums, means and variances share: bounds, and parts to which rows add steps (`arrays.row_steps`, by name)."""
 
     bounds: tuple[float, float]
     scope: Scope | None = None

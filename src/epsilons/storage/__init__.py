@@ -1,17 +1,34 @@
 """Tables in SQLite or PostgreSQL, for the ledger and for aggregators.
 
-Start with `base`: what a database does (`Database`), and how owners of tables differ (`Owner`). `sqlite` and `postgres`
-are the back ends. Importing this package loads neither SQLAlchemy nor a driver.
+Start with `base`: what a database does (`Database`), what is said to it in a transaction (`Connection`), and how owners
+of tables differ (`Owner`). `sqlite` and `postgres` are the back ends. Importing this package loads no driver.
 """
 
 from __future__ import annotations
 
+import re
 from typing import TYPE_CHECKING
+from urllib.parse import parse_qs, unquote
 
 if TYPE_CHECKING:
     from epsilons.storage.base import Database, Owner
 
 _SQLITE, _POSTGRES = "sqlite:///", ("postgresql://", "postgres://", "postgresql+psycopg://")
+_PARTS = re.compile(
+    r"[\w+]+://(?:(?P<user>[^:/]*)(?::(?P<password>[^@]*))?@)?(?:\[(?P<six>[^/?]+)\]|(?P<host>[^/:?]+))?"
+    r"(?::0*(?P<port>[1-9]\d*))?(?:/(?P<dbname>[^?]*))?(?:\?(?P<options>.*))?"
+)
+
+
+def split_address(url: str) -> tuple[dict[str, str], dict[str, str]] | None:
+    """What an address of PostgreSQL names, and its options (several of one name: with commas); None if it is none."""
+    found = _PARTS.fullmatch(url)
+    if found is None:
+        return None
+    part = found.groupdict("")
+    plain = {name: unquote(part[name]) for name in ("user", "password", "dbname")}
+    options = {name: ",".join(values) for name, values in parse_qs(part["options"]).items()}
+    return {**plain, "host": part["host"] or part["six"], "port": part["port"]}, options
 
 
 def sqlite_path(url: object) -> str | None:
@@ -23,13 +40,14 @@ def sqlite_path(url: object) -> str | None:
 
 def show_address(url: str) -> str:
     """An address that was opened, for people: without names, passwords and options of the connection."""
-    if sqlite_path(url) is not None:
+    address = None if sqlite_path(url) else split_address(url)
+    if address is None:
         return url
-    from sqlalchemy.engine import URL, make_url
-
-    parsed = make_url(url)
-    shown = {name: value for name, value in parsed.query.items() if name == "schema"}
-    return str(URL.create("postgresql", host=parsed.host, port=parsed.port, database=parsed.database, query=shown))
+    named, options = address
+    host = f"[{named['host']}]" if ":" in named["host"] else named["host"]
+    port = f":{named['port']}" if named["port"] else ""
+    schema = f"?schema={options['schema']}" if "schema" in options else ""
+    return f"postgresql://{host}{port}/{named['dbname']}{schema}"
 
 
 def open_database(url: str, owner: Owner) -> Database:

@@ -3,39 +3,24 @@
 `write` runs one transaction alone: no other writer, in this process or another, is between its first read and its
 commit, and once it has ended the change survives a crash. `read` sees one consistent state. Neither shows a message of
 the database, which may quote what was stored.
+
+Statements are plain SQL that both databases understand, written where they are used.
 """
 
 import os
 from abc import ABC, abstractmethod
-from collections.abc import Callable, Iterable, Iterator
-from contextlib import AbstractContextManager, contextmanager, nullcontext
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from contextlib import AbstractContextManager, ExitStack, contextmanager, nullcontext, suppress
 from dataclasses import dataclass
-from typing import Any, ClassVar
-
-from sqlalchemy import BigInteger, CheckConstraint, Column, Connection, Engine, Integer, Table
-from sqlalchemy.exc import DBAPIError, SQLAlchemyError
+from typing import Any, ClassVar, Protocol, cast
 
 from epsilons.errors import EpsilonsError
 
 Refusal = Callable[[], EpsilonsError]
 #: Told of every place that `reach` names. Tests end the process there; no setting from outside comes in here.
 watchers: list[Callable[[str], None]] = []
-
-# SQLite's own integers have 64 bits, and its strict tables know no other name for them.
-Whole = BigInteger().with_variant(Integer(), "sqlite")
-
-
-def required(**types: Any) -> list[Column[Any]]:
-    return [Column(name, kind, nullable=False) for name, kind in types.items()]
-
-
-def optional(**types: Any) -> list[Column[Any]]:
-    return [Column(name, kind) for name, kind in types.items()]
-
-
-def number(name: str, *checks: CheckConstraint) -> Column[Any]:
-    """A whole number that is the primary key, or part of it."""
-    return Column(name, Whole, *checks, primary_key=True, autoincrement=False)
+#: Connections of the process that this one was forked from. They are its own: even closing them here would harm it.
+_inherited: list[list[Any]] = []
 
 
 @dataclass(frozen=True)
@@ -64,101 +49,167 @@ class Owner:
     pragmas: tuple[str, ...] = ()
 
 
-class Database(ABC):
-    """Transactions, and bulk operations that every back end does fast in its own way."""
+class Connection(Protocol):
+    """One transaction: a connection as drivers have it, and what both databases do fast in their own way.
 
-    #: Where the tables stand inside the database, if it has such places.
-    schema: str | None = None
+    `:name` in a statement stands for a value; types of columns are written as SQLite writes them. Rows are read by
+    names or places.
+    """
+
+    def execute(self, sql: str, values: Mapping[str, Any] = ..., /) -> Any:
+        """A cursor over the rows, or with the number of rows that changed (`rowcount`)."""
+
+    def executemany(self, sql: str, rows: Iterable[Mapping[str, Any]], /) -> Any:
+        """The same change for each of these values."""
+
+    def stream(self, sql: str, values: Mapping[str, Any] = ..., /) -> Any:
+        """A cursor over more rows than there is room for, by places alone; to be closed."""
+
+    def insert_many(self, table: str, rows: Iterable[tuple[Any, ...]]) -> None:
+        """Add rows with a value for every column, in the table's order: a million in a few seconds."""
+
+    def has_table(self, name: str) -> bool: ...
+
+
+def spread(name: str, items: Iterable[Any]) -> tuple[str, dict[str, Any]]:
+    """A list for a statement: what stands in `IN (...)`, and its values."""
+    values = {f"{name}_{number}": item for number, item in enumerate(items)}
+    return ", ".join(f":{one}" for one in values) or "NULL", values
+
+
+class Database(ABC):
+    """Transactions, and the connections of this process on which they run."""
+
     #: Whether the tables outlive this process.
     lasting = True
-    #: What begins a transaction where the driver does not do it by itself, for writing and for reading.
-    _begin: tuple[str, str] | None = None
-    #: Options of the engine, for writing and for reading.
-    _options: ClassVar[tuple[dict[str, Any], dict[str, Any]]] = ({}, {})
+    #: How many idle connections are kept.
+    _kept: ClassVar = 4
+    #: What the driver raises.
+    _error: type[Exception]
+    #: What begins a transaction, for reading and for writing.
+    _begin: tuple[str, str]
 
     def __init__(self, owner: Owner) -> None:
         self._owner = owner
-        self._connect()
+        #: The one transaction of a rehearsal, and what ends it.
+        self._rehearsal: Connection | None = None
+        self._end = ExitStack()
+        self._start()
 
-    def _connect(self) -> None:
-        """Start an engine for this process; connections are made when they are needed."""
+    def _start(self) -> None:
+        """Begin anew in this process; connections are made when they are needed."""
         self._process = os.getpid()
-        #: What writers hold, and what readers hold.
+        self._idle: list[Any] = []
+        #: What readers hold, and what writers hold.
         self._turns: tuple[AbstractContextManager[Any], AbstractContextManager[Any]] = (nullcontext(), nullcontext())
-        self._engine = self._start()
 
     @abstractmethod
-    def _start(self) -> Engine:
-        """The engine; values are never part of an error's text or of a log line."""
+    def _connect(self) -> Any:
+        """A new connection of the driver, which begins no transaction by itself."""
+
+    def _enter(self, driver: Any, begin: str) -> Connection:
+        """Begin a transaction; a writer is alone from here on."""
+        driver.execute(begin)
+        return cast(Connection, driver)
+
+    def _is_cut(self, driver: Any) -> bool:
+        """Whether the server has gone."""
+        return False
+
+    def write(self) -> AbstractContextManager[Connection]:
+        """One durable transaction with no other writer beside it; an exception takes all of it back."""
+        return self._transact(1)
+
+    def read(self) -> AbstractContextManager[Connection]:
+        """One consistent view."""
+        return self._transact(0)
+
+    @contextmanager
+    def _transact(self, kind: int) -> Iterator[Connection]:
+        """`kind` is the place in the pairs above: 0 to read, 1 to write."""
+        if self._rehearsal is not None:
+            try:
+                yield self._rehearsal
+            except self._error:
+                raise self._owner.refused() from None
+            return
+        self._check_process()
+        with self._turns[kind], self._lend(self._begin[kind]) as (driver, connection):
+            yield connection
+            driver.commit()
 
     def _check_process(self) -> None:
         """Neither a connection nor a database in memory survives a fork."""
         if os.getpid() != self._process:
             if not self.lasting:
                 raise self._owner.forked()
-            self._engine.dispose(close=False)
-            self._connect()
+            self.close()
+            self._start()
 
-    def write(self) -> AbstractContextManager[Connection]:
-        """One durable transaction with no other writer beside it; an exception takes all of it back."""
-        return self._transact(0)
+    def rehearse(self) -> None:
+        """Do everything from here on in one transaction, which is taken back when the database is closed.
 
-    def read(self) -> AbstractContextManager[Connection]:
-        """One consistent view."""
-        return self._transact(1)
-
-    @contextmanager
-    def _transact(self, kind: int) -> Iterator[Connection]:
-        """`kind` is the place in the pairs above: 0 to write, 1 to read."""
-        self._check_process()
-        engine = self._engine.execution_options(**self._options[kind])
-        with self._turns[kind], self.hide_database_errors(), engine.begin() as connection:
-            if self._begin is not None:
-                connection.exec_driver_sql(self._begin[kind])
-            yield connection
+        For a look at what a change would come to; other writers wait meanwhile.
+        """
+        self._end.enter_context(self._turns[1])
+        _, self._rehearsal = self._end.enter_context(self._lend(self._begin[1]))
 
     @contextmanager
-    def hide_database_errors(self) -> Iterator[None]:
-        """Replace messages of the database, which may quote what was stored."""
+    def _lend(self, begin: str) -> Iterator[tuple[Any, Connection]]:
+        """A connection on which something has begun; it is given back, and what was not committed taken back.
+
+        Messages of the database are replaced, since they may quote what was stored.
+        """
+        driver = connection = None
         try:
-            yield
-        except SQLAlchemyError as error:
-            lost = isinstance(error, DBAPIError) and error.connection_invalidated
+            while connection is None:
+                known, driver = self._take_idle(), None
+                driver = known or self._connect()
+                try:
+                    connection = self._enter(driver, begin)
+                except self._error:
+                    # It may have been cut off while it was idle: nothing has begun.
+                    if known is None or not self._is_cut(known):
+                        raise
+            yield driver, connection
+        except self._error:
+            lost = driver is not None and self._is_cut(driver)
             raise (self._owner.broken() if lost else self._owner.refused()) from None
-
-    @contextmanager
-    def driver_cursor(self, connection: Connection, cursor: Any = None) -> Iterator[Any]:
-        """A cursor of the driver, for millions of rows: SQLAlchemy's own rows take three times as long."""
-        driver: Any = connection.dialect.loaded_dbapi
-        cursor = connection.connection.cursor() if cursor is None else cursor
-        try:
-            yield cursor
-        except driver.Error:
-            raise self._owner.refused() from None
         finally:
-            cursor.close()
+            if driver is not None:
+                self._give_back(driver)
 
-    @abstractmethod
-    def make_schema(self, connection: Connection) -> None:
-        """Get ready for new tables."""
+    def _take_idle(self) -> Any:
+        with suppress(IndexError):
+            return self._idle.pop()
 
-    @abstractmethod
-    def insert_many(self, connection: Connection, table: Table, rows: Iterable[tuple[Any, ...]]) -> None:
-        """Add rows with a value for every column, in the table's order."""
+    def _give_back(self, driver: Any) -> None:
+        with suppress(self._error):
+            driver.rollback()
+        if self._is_cut(driver) or len(self._idle) >= self._kept:
+            driver.close()
+        else:
+            self._idle.append(driver)
 
-    @abstractmethod
-    def update_many(
-        self, connection: Connection, column: Column[Any], key: Column[Any], pairs: Iterable[tuple[Any, Any]]
-    ) -> None:
-        """Set a column of the rows that a key finds: pairs of (value, key), both columns of one table."""
+    def make_tables(self, connection: Connection, statements: Iterable[str]) -> None:
+        """Tables and their indexes, where there are none yet."""
+        for statement in statements:
+            connection.execute(statement)
 
     @abstractmethod
     def forget(self) -> None:
         """Overwrite what was erased, where that is in our hands."""
 
     def close(self) -> None:
-        """Let go of the connections; a database in memory is gone then."""
-        self._engine.dispose()
+        """Let go of the connections; a database in memory is gone then, and so is what was rehearsed."""
+        self._rehearsal = None
+        self._end.close()
+        idle, self._idle = self._idle, []
+        if os.getpid() != self._process:
+            _inherited.append(idle)
+            return
+        for driver in idle:
+            driver.close()
 
 
 def reach(place: str) -> None:

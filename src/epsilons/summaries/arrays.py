@@ -1,7 +1,7 @@
 """Summaries of people whose values stand in arrays. `sql.py` has the same names for the people of a table.
 
 The arithmetic is in doubles that hold whole numbers, exact in whatever order they are added. People are handled a
-quarter of a million at a time, so that temporary arrays stay small beside the input.
+quarter of a million at a time or fewer, so that temporary arrays stay small beside the input.
 
 Nothing here raises because of a value: what is missing or not a number is left to the public default that each
 statistic names. Whether something is refused depends on types and shapes alone, which are public facts.
@@ -13,7 +13,6 @@ import itertools
 import math
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
-from functools import cached_property
 from typing import TYPE_CHECKING, Any, cast
 
 import numpy as np
@@ -39,10 +38,14 @@ if TYPE_CHECKING:
 Codes = NDArray[np.uint8]
 Floats = NDArray[np.float64]
 Pair = tuple[float, float]
+#: How many people stand at each level, or None where nobody counted them.
+There = Integers | None
 
 #: Steps of the grid of sums from the centre of the bounds to a bound.
 STEPS = 1 << 30
 CHUNK = 1 << 18
+#: Rows that stay in the processor's cache while several passes are made over them.
+_PIECE = 1 << 17
 #: Exact distributions of samples are for at most so many people: there are 2^n samples.
 _FEW = 12
 #: numpy's kinds of plain numbers: bool, int, unsigned, float.
@@ -72,7 +75,10 @@ class ArrayPeople:
         return self.roster.levels
 
     def tally(self, statistic: Additive) -> list[Integers]:
-        return tally(statistic, self.values, self.roster.codes, len(self.levels.grants))
+        sizes = np.array(self.levels.sizes, np.int64)
+        # Known without counting, unless people were left out of a sample.
+        there = sizes if sizes.sum() == len(self.roster.codes) else None
+        return tally(statistic, self.values, self.roster.codes, len(sizes), there)
 
     def sampled_tally(self, statistic: Additive, chances: Sequence[int], entropy: Entropy) -> list[Integers]:
         if min(chances) >= ALWAYS:
@@ -117,38 +123,56 @@ def too_many_samples() -> PlanError:
     return PlanError("Too many samples to list.", rule=f"Exact distributions are for at most {_FEW} people.")
 
 
-def ones(statistic: Count, values: NDArray[Any], codes: Codes, levels: int) -> list[Integers]:
+def ones(statistic: Count, values: NDArray[Any], codes: Codes, levels: int, there: There = None) -> list[Integers]:
     """People whose value is 1; with a scope, people who have a value."""
+    numbers = as_numbers(values)
     if statistic.scope is not None:
         _check_scope(statistic)
-        return [count_codes(codes[~np.isnan(as_doubles(as_numbers(values)))], levels)[:, None]]
-    numbers, counts = as_numbers(values), np.zeros(levels, np.int64)
+        return [_count_present(numbers, codes, levels, there)[:, None]]
+    counts = np.zeros(levels, np.int64)
     for start in range(0, len(numbers), CHUNK):
         counts += count_codes(codes[start : start + CHUNK][numbers[start : start + CHUNK] == 1], levels)
     return [counts[:, None]]
 
 
-def signs(statistic: Count, values: NDArray[Any], codes: Codes, levels: int) -> list[Integers]:
+def signs(statistic: Count, values: NDArray[Any], codes: Codes, levels: int, there: There = None) -> list[Integers]:
     """People whose value is 1, and people who have another."""
     (found,) = ones(statistic, values, codes, levels)
-    there = count_codes(codes[~np.isnan(as_doubles(as_numbers(values)))], levels)[:, None]
-    return [found, there - found]
+    return [found, _count_present(as_numbers(values), codes, levels, there)[:, None] - found]
 
 
-def steps(statistic: Bounded, values: NDArray[Any], codes: Codes, levels: int) -> list[Integers]:
+def _count_present(numbers: NDArray[Any], codes: Codes, levels: int, there: There) -> Integers:
+    """People per level who have a value."""
+    missing = np.zeros(levels, np.int64)
+    for start in range(0, len(numbers), CHUNK):
+        absent = np.isnan(as_doubles(numbers[start : start + CHUNK]))
+        missing += np.bincount(codes[start : start + CHUNK][absent], minlength=levels)
+    return _everyone(codes, levels, there) - missing
+
+
+def _everyone(codes: Codes, levels: int, there: There) -> Integers:
+    return count_codes(codes, levels) if there is None else there
+
+
+def steps(statistic: Bounded, values: NDArray[Any], codes: Codes, levels: int, there: There = None) -> list[Integers]:
     """Whole numbers that people's values add to sums."""
     _check_scope(statistic)
-    adds = [ROW_STEPS[name] for name in statistic.summed]
-    numbers, sums = as_numbers(values), np.zeros((len(adds), levels), np.int64)
-    for start in range(0, len(numbers), CHUNK):
-        rows, code = RowValues(numbers[start : start + CHUNK], statistic.bounds), codes[start : start + CHUNK]
-        for part, add in zip(sums, adds, strict=True):
-            # Exact, though `numpy.bincount` adds in doubles: 2^18 steps of at most 2^31 add up to at most 2^49.
-            part += np.bincount(code, weights=add(rows), minlength=levels).astype(np.int64)
-    return list(sums[:, :, None])
+    names, numbers = statistic.summed, as_numbers(values)
+    sums, missing = {name: np.zeros(levels, np.int64) for name in names}, np.zeros(levels, np.int64)
+    adds = [(sums[name], row_steps(name, statistic.bounds)) for name in names if name != "rows"]
+    for start in range(0, len(numbers), _PIECE):
+        code, rows = codes[start : start + _PIECE], as_doubles(numbers[start : start + _PIECE])
+        for total, place in adds:
+            added, absent = place(rows)
+            # Exact, though `numpy.bincount` adds in doubles: 2^17 steps of at most 2^31 add up to at most 2^48.
+            total += np.bincount(code, added, levels).astype(np.int64)
+        missing += np.bincount(code[absent], minlength=levels)
+    if "rows" in sums:
+        sums["rows"] = _everyone(codes, levels, there) - missing
+    return [sums[name][:, None] for name in names]
 
 
-def bins(statistic: Histogram, values: NDArray[Any], codes: Codes, levels: int) -> list[Integers]:
+def bins(statistic: Histogram, values: NDArray[Any], codes: Codes, levels: int, there: There = None) -> list[Integers]:
     """People per bin."""
     _check_scope(statistic)
     counts = np.zeros(levels * statistic.cells, np.int64)
@@ -180,14 +204,17 @@ def cells(statistic: Order, values: NDArray[Any], codes: Codes, levels: int) -> 
     return SortedCells(keys, missing, levels)
 
 
-Summary = Callable[[Any, Any, Codes, int], list[Integers]]
+Summary = Callable[[Any, Any, Codes, int, There], list[Integers]]
 #: The summaries that add up over people. A person of an array has one row: counting people is counting rows.
 SUMMARIES: dict[str, Summary] = {"ones": ones, "people": ones, "signs": signs, "bins": bins, "steps": steps}
 
 
-def tally(statistic: Additive, values: Any, codes: Codes, levels: int) -> list[Integers]:
-    """For each part of an additive statistic an array (levels, cells) of exact integer sums."""
-    return SUMMARIES[statistic.summary](statistic, values, codes, levels)
+def tally(statistic: Additive, values: Any, codes: Codes, levels: int, there: There = None) -> list[Integers]:
+    """For each part of an additive statistic an array (levels, cells) of exact integer sums.
+
+    `there` says how many people stand at each level, where that is known already.
+    """
+    return SUMMARIES[statistic.summary](statistic, values, codes, levels, there)
 
 
 def _check_scope(statistic: Additive) -> None:
@@ -196,49 +223,52 @@ def _check_scope(statistic: Additive) -> None:
         raise DataError("Arrays have one row per person and no groups.", suggest="a dataset")
 
 
-def unit_scale(numbers: NDArray[Any], bounds: Pair) -> Floats:
-    """(x - c)/h in [-1, 1]; out of bounds goes to the bound, not a number goes to 0."""
-    low, high = bounds
-    with np.errstate(all="ignore"):
-        scaled = (np.clip(as_doubles(numbers), low, high) - (low / 2 + high / 2)) / (high / 2 - low / 2)
-    np.nan_to_num(scaled, copy=False, nan=0.0, posinf=1.0, neginf=-1.0)
-    return np.clip(scaled, -1.0, 1.0)
-
-
 def centred_steps(numbers: NDArray[Any], bounds: Pair) -> Integers:
-    """Each value's place on the centred grid, from -2^30 to 2^30."""
-    return np.floor(unit_scale(numbers, bounds) * STEPS + 0.5).astype(np.int64)
+    """Each value's place on the centred grid, from -2^30 to 2^30; the centre where it is missing."""
+    return row_steps("centred sum", bounds)(as_doubles(numbers))[0].astype(np.int64)
 
 
 def zero_steps(numbers: NDArray[Any], bounds: Pair) -> Floats:
     """floor(2^30 x/largest + 1/2) of values put into the bounds: a grid around zero."""
-    with np.errstate(all="ignore"):
-        return cast(Floats, np.floor(np.clip(as_doubles(numbers), *bounds) / (max(map(abs, bounds)) / STEPS) + 0.5))
+    return row_steps("sum", bounds)(as_doubles(numbers))[0]
 
 
-@dataclass(frozen=True, eq=False)
-class RowValues:
-    """Some rows of a column, and what several sums need of them."""
-
-    numbers: NDArray[Any]
-    bounds: Pair
-
-    @cached_property
-    def scaled(self) -> Floats:
-        return unit_scale(self.numbers, self.bounds)
-
-    @cached_property
-    def missing(self) -> NDArray[np.bool_]:
-        return cast(NDArray[np.bool_], np.isnan(as_doubles(self.numbers)))
+def zero_unit(bounds: Pair) -> float:
+    """A step of that grid."""
+    return max(map(abs, bounds)) / STEPS
 
 
-#: What a row adds to a part, as whole numbers; a missing value adds nothing. `columns.row_step` is it for engines.
-ROW_STEPS: dict[str, Callable[[RowValues], Floats]] = {
-    "centred sum": lambda rows: np.floor(rows.scaled * STEPS + 0.5),
-    "centred squares": lambda rows: np.floor(np.where(rows.missing, 0.0, rows.scaled**2 - 0.5) * STEPS + 0.5),
-    "sum": lambda rows: np.where(rows.missing, 0.0, zero_steps(rows.numbers, rows.bounds)),
-    "rows": lambda rows: (~rows.missing).astype(np.float64),
-}
+RowSteps = Callable[[Floats], tuple[Floats, Integers]]
+
+
+def row_steps(name: str, bounds: Pair) -> RowSteps:
+    """(what rows add to a part, as whole numbers, and which of them are missing and add nothing).
+
+    `columns.row_step` is it for engines. Passes over memory take time, so there are few of them, and what they give
+    stands in the same room until the next rows come. Rounding never turns two numbers around: it is the same to put
+    them into the bounds after the division. Dividing by h and multiplying by 2^30 is dividing by h/2^30, which no
+    bounds make so small that it would round.
+    """
+    low, high = bounds
+    centre, unit = (low / 2 + high / 2, (high / 2 - low / 2) / STEPS) if "centred" in name else (0.0, zero_unit(bounds))
+    ends = max((low - centre) / unit, -STEPS), min((high - centre) / unit, STEPS)
+    room = np.empty(0)
+
+    def place(rows: Floats) -> tuple[Floats, Integers]:
+        nonlocal room
+        room = room if len(room) == len(rows) else np.empty(len(rows))
+        with np.errstate(all="ignore"):
+            np.divide(np.subtract(rows, centre, out=room), unit, out=room)
+            np.clip(room, *ends, out=room)
+            if name == "centred squares":  # 2^30 (u^2 - 1/2)
+                np.square(np.divide(room, STEPS, out=room), out=room)
+                np.multiply(np.subtract(room, 0.5, out=room), STEPS, out=room)
+            np.floor(np.add(room, 0.5, out=room), out=room)
+        absent = np.flatnonzero(np.isnan(room))
+        room[absent] = 0.0
+        return room, absent
+
+    return place
 
 
 def _bin_of(statistic: Histogram, chunk: NDArray[Any]) -> Integers:

@@ -21,7 +21,7 @@ from epsilons.engines.base import TEXT, Column, Schema
 from epsilons.engines.readings import read_entry
 from epsilons.engines.trees import MismatchError, bit, canonical, cast, column, double, join_bits, literal, whole
 from epsilons.errors import Argument, DataError, PlanError
-from epsilons.summaries.arrays import STEPS, Pair
+from epsilons.summaries.arrays import STEPS, Pair, zero_unit
 from epsilons.summaries.models import MODEL_STEPS, model_scale
 
 if TYPE_CHECKING:
@@ -74,7 +74,7 @@ def _between(value: exp.Expr, low: _End, high: _End, inside: exp.Expr, absent: e
 
 
 def row_step(name: str, bounds: Pair, value: exp.Expr) -> exp.Expr:
-    """What a row adds to a sum: `arrays.ROW_STEPS`; beyond a bound what the bound adds, null without a value."""
+    """What a row adds to a sum: `arrays.row_steps`; beyond a bound what the bound adds, null without a value."""
     tree, number = _UNROUNDED[name]
     low, high = bounds
     at_low, at_high = math.floor(number(bounds, low) + 0.5), math.floor(number(bounds, high) + 0.5)
@@ -106,17 +106,13 @@ def _square(bounds: Pair, value: exp.Expr) -> exp.Expr:
     return _binary(exp.Mul, exp.paren(_binary(exp.Sub, _binary(exp.Mul, u, u.copy()), 0.5)), STEPS)
 
 
-def _zero_unit(bounds: Pair) -> float:
-    return max(map(abs, bounds)) / STEPS
-
-
-#: Steps before they are rounded, as `arrays.ROW_STEPS` names them: of a column, and of a number.
+#: Steps before they are rounded, as `arrays.row_steps` names them: of a column, and of a number.
 _UNROUNDED: dict[str, tuple[Callable[[Pair, exp.Expr], exp.Expr], Callable[[Pair, float], float]]] = {
     "centred sum": (lambda bounds, value: _scale(bounds, value, STEPS), lambda bounds, x: _unit(bounds, x) * STEPS),
     "centred squares": (_square, lambda bounds, x: (_unit(bounds, x) * _unit(bounds, x) - 0.5) * STEPS),
     "sum": (
-        lambda bounds, value: _binary(exp.Div, value.copy(), _zero_unit(bounds)),
-        lambda bounds, x: x / _zero_unit(bounds),
+        lambda bounds, value: _binary(exp.Div, value.copy(), zero_unit(bounds)),
+        lambda bounds, x: x / zero_unit(bounds),
     ),
 }
 

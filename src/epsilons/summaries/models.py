@@ -13,7 +13,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from epsilons.engines.readings import find_places
-from epsilons.summaries.arrays import SUMMARIES, Codes, Floats, Pair, Rows, as_doubles, as_numbers
+from epsilons.preferences import Levels, Roster
+from epsilons.summaries import People
+from epsilons.summaries.arrays import SUMMARIES, ArrayPeople, Codes, Floats, Pair, Rows, There, as_doubles, as_numbers
 from epsilons.summaries.cells import Integers
 
 if TYPE_CHECKING:
@@ -27,13 +29,16 @@ MODEL_STEPS = 1 << 16
 MAX_PEOPLE = 1 << 29
 #: People whose products are exact in doubles: 2^16 of at most 2^32 add up to 2^48, far below 2^53.
 _BLOCK = 1 << 16
-#: Rows that stay in the processor's cache while they go to the grid, and rows whose product is then fast.
-_SLICE, _PRODUCT = 1 << 13, 1 << 12
+#: Rows that stay in the processor's cache while they go to the grid.
+_SLICE = 1 << 13
+#: A product of no more multiplications is made by one thread: two wait for each other longer than they gain, and many
+#: times as long on a busy machine. Fewer rows than the least are not worth a product of their own.
+_ALONE, _LEAST = 1 << 18, 1 << 8
 #: Steps of a person of neither class, of the first, of the second; nobody is of both.
 _OF_CLASS = np.array([np.nan, -MODEL_STEPS, MODEL_STEPS, np.nan])
 
 
-def products(statistic: LinearRegression, rows: Rows, codes: Codes, levels: int) -> list[Integers]:
+def products(statistic: LinearRegression, rows: Rows, codes: Codes, levels: int, there: There = None) -> list[Integers]:
     """Sums of the products of two features, or of a feature and a target that is a number."""
     scale, shift = model_scale((statistic.target_bounds,))
 
@@ -44,7 +49,9 @@ def products(statistic: LinearRegression, rows: Rows, codes: Codes, levels: int)
     return _products(statistic, rows, codes, levels, place)
 
 
-def class_products(statistic: LogisticRegression, rows: Rows, codes: Codes, levels: int) -> list[Integers]:
+def class_products(
+    statistic: LogisticRegression, rows: Rows, codes: Codes, levels: int, there: There = None
+) -> list[Integers]:
     """Sums of the products of two features, or of a feature and a target that is one of two classes."""
 
     def place(aim: NDArray[Any]) -> Floats:
@@ -56,6 +63,21 @@ def class_products(statistic: LogisticRegression, rows: Rows, codes: Codes, leve
 
 
 SUMMARIES |= {"products": products, "class_products": class_products}
+
+
+def merge_levels(people: People, weights: tuple[int, ...]) -> tuple[People, tuple[int, ...]]:
+    """(people, weights) with levels of one weight made one: they add up to the same, and every level costs products.
+
+    Only where people's rows are at hand; an engine groups by the level that stands in the table.
+    """
+    distinct = tuple(dict.fromkeys(weights))
+    if not isinstance(people, ArrayPeople) or len(distinct) == len(weights):
+        return people, weights
+    places, known = [distinct.index(weight) for weight in weights], people.levels
+    sizes = [sum(n for n, place in zip(known.sizes, places, strict=True) if place == k) for k in range(len(distinct))]
+    grants = tuple(known.grants[places.index(k)] for k in range(len(distinct)))
+    levels = Levels(grants, tuple(sizes), left_out=known.left_out)
+    return ArrayPeople(people.values, Roster.of(levels, np.array(places, np.uint8)[people.roster.codes])), distinct
 
 
 def model_scale(bounds: tuple[Pair, ...]) -> tuple[Floats, Floats]:
@@ -115,19 +137,20 @@ def product_sums(
                 np.clip(np.floor(flat, out=flat), -MODEL_STEPS, MODEL_STEPS, out=flat)
                 side[0], side[1] = MODEL_STEPS, aims[first : first + _SLICE]
                 # Rows with anything missing become nothing; the same steps are taken whether or not there are any.
-                absent = np.flatnonzero(np.isnan(x @ np.ones(x.shape[1]) + side[1]))
-                x[absent] = 0.0
-                side[:, absent] = 0.0
+                for absent in (np.flatnonzero(np.isnan(flat)) // x.shape[1], np.flatnonzero(np.isnan(side[1]))):
+                    x[absent] = 0.0
+                    side[:, absent] = 0.0
                 _add_by_level(sums, x, side, edges, first)
             total += sums.astype(np.int64)
     return total
 
 
 def _add_by_level(sums: Floats, x: Floats, side: Floats, edges: list[int], first: int) -> None:
+    most = max(_ALONE // x.shape[1] ** 2, _LEAST)
     for into, (low, high) in zip(sums, itertools.pairwise(edges), strict=True):
         stop = min(high - first, len(x))
-        for begin in range(max(low - first, 0), stop, _PRODUCT):
-            end = min(begin + _PRODUCT, stop)
+        for begin in range(max(low - first, 0), stop, most):
+            end = min(begin + most, stop)
             part, edge = x[begin:end], side[:, begin:end]
             # Without its last column: two different operands are multiplied faster than a matrix with itself.
             into[1:-1, 1:-2] += part.T @ part[:, :-1]

@@ -11,6 +11,7 @@ import math
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from functools import partial
+from itertools import pairwise
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -106,21 +107,33 @@ def cells(
     """The (grid point, level) histogram of the column `name`, one per group; nothing is sorted in the engine.
 
     Without groups the pairs come from an embedded engine one by one: it counts quickly only if it may look at the least
-    and the largest of them first. More than `MOST_PAIRS` are sorted, since most are alone.
+    and the largest of them first. More than `MOST_PAIRS` are sorted here, since most are alone; those of groups, too.
     """
     kind = prepared.schema.number(name)
     shift = max(LEVEL_BITS, (prepared.levels - 1).bit_length())
-    if by is None and statistic.points << shift < _ROOM and prepared.engine.embedded:
-        many = statistic.points * prepared.levels > MOST_PAIRS
+    many = statistic.points * prepared.levels * (by.count if by else 1) > MOST_PAIRS
+    if (by is None or many) and statistic.points << shift < _ROOM and prepared.engine.embedded:
         width = 1 << shift if many else prepared.levels
         whole_type = "INT" if statistic.points * width < 1 << 31 else "BIGINT"
         point = exp.Mul(this=cast(grid_cell(statistic, kind), whole_type), expression=whole(width))
-        key = exp.Add(this=point, expression=cast(column(prepared.level), whole_type))
-        known = bit(exp.LT(this=column(prepared.level), expression=whole(prepared.levels)))
-        found = prepared.engine.run(prepared.select([exp.alias_(key, "key")], [known], where))
-        pairs = found["key"].combine_chunks().to_numpy()
+        outputs: dict[str, exp.Expr] = {
+            "pair": exp.Add(this=point, expression=cast(column(prepared.level), whole_type))
+        }
+        outputs |= {f"key{place}": tree for place, tree in enumerate(by.trees(True) if by else [])}
+        bits = [bit(exp.LT(this=column(prepared.level), expression=whole(prepared.levels)))]
+        bits += by.bits(True) if by else []
+        named = [exp.alias_(tree, name) for name, tree in outputs.items()]
+        found = prepared.engine.run(prepared.select(named, bits, where, [by] if by else []))
+        pairs = found["pair"].combine_chunks().to_numpy()
+        if by:
+            group = by.groups([found[f"key{place}"] for place in range(len(by.columns))])
+            # numpy sorts narrow numbers in one pass.
+            order = np.argsort(group.astype(np.int16) if by.count < 1 << 15 else group, kind="stable")
+            edges = np.searchsorted(group, np.arange(by.count + 1), sorter=order)
+            pairs = pairs[order]
+            return [CellRows(pairs[start:stop], shift) for start, stop in pairwise(edges.tolist())]
         if many:
-            return [CellRows(pairs, shift, prepared.levels)]
+            return [CellRows(pairs, shift)]
         # Those without a value come first; as many places whatever the largest value is.
         counts = np.bincount(pairs + width, minlength=(statistic.points + 1) * width)
         used = np.flatnonzero(counts)

@@ -11,6 +11,9 @@ from pathlib import Path
 from typing import Any
 
 import click
+import numpy as np
+import pyarrow as pa
+import pyarrow.parquet
 import pytest
 
 import epsilons.ledger
@@ -126,6 +129,72 @@ def test_a_person_is_found_as_a_number_and_as_text(book: Ledger, url: str, capsy
     assert "no account here" in run(capsys, "person", "007", url, status=7)
 
 
+def test_a_person_is_found_by_the_kind_of_ids_that_was_settled(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """As by `epsilons person statement`: in the ledger's kind and spelling of ids, and no other."""
+    monkeypatch.chdir(tmp_path)
+    for name, ids in {"texts": ["1", "Ann"], "numbers": np.array([1, 2**63], np.uint64)}.items():
+        write(tmp_path, name, ids)
+        assert app.main(["register", f"{name}.toml"]) == 0
+    capsys.readouterr()
+    for typed, name, kind in (("1", "texts", "text"), (" aNN", "texts", "text"), (str(2**63), "numbers", "number")):
+        (told,) = run(capsys, "person", typed, f"{name}.toml", "--json")
+        assert told.pop("id_read_as") == kind
+        assert app.main(["person", "statement", f"{name}.toml", typed, "--json"]) == 0
+        assert json.loads(capsys.readouterr().out) == told
+    for wrong, status in (("ann", 3), ("-7", 7), ("9" * 30, 3)):
+        told = run(capsys, "person", "--", wrong, "numbers.toml", status=status)
+        assert app.main(["person", "statement", "numbers.toml", "--", wrong]) == status
+        assert capsys.readouterr().err == told
+
+
+def write(home: Path, name: str, ids: Any, ledger: str = "") -> None:
+    """A small table of these people, and the file that declares it."""
+    pyarrow.parquet.write_table(pa.table({"id": ids, "wage": [1.0] * len(ids)}), home / f"{name}.parquet")
+    (home / f"{name}.toml").write_text(
+        f'name = "{name}"\nsource = "{name}.parquet"\nperson = "id"\nledger = "sqlite:///{ledger or name}.ledger"\n'
+        "[preferences]\neveryone = 1\n"
+    )
+
+
+def test_a_dataset_file_is_answered_about_its_own_dataset(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    write(tmp_path, "wages", ["ann", "bob"], ledger="city")
+    write(tmp_path, "health", ["ann", "bob", "cy"], ledger="city")
+    for line in (["register", "wages.toml"], ["count", "wages.toml", "--share", "0.5"]):
+        assert app.main(line) == 0
+    capsys.readouterr()
+    alone = run(capsys, "show", "wages.toml", "--json")
+    assert alone["dataset"] is None
+    assert app.main(["ledger", "show", "wages.toml"]) == 0
+    assert "alone" not in capsys.readouterr().err
+    assert app.main(["register", "health.toml", "--yes"]) == 0
+    assert app.main(["count", "health.toml", "--share", "0.1"]) == 0
+    capsys.readouterr()
+    people = {"wages.toml": [2], "health.toml": [3], "city.ledger": [3]}
+    releases = {"wages.toml": [1], "health.toml": [2], "city.ledger": [1, 2]}
+    for place in people:
+        told = run(capsys, "show", place, "--json")
+        assert told["dataset"] == (place.removesuffix(".toml") if place.endswith(".toml") else None)
+        assert [level["people"] for level in told["levels"]] == people[place]
+        assert [line["release"] for line in run(capsys, "history", place, "--json")] == releases[place]
+        assert [line["release"]["number"] for line in run(capsys, "answers", place, "--json")] == releases[place]
+    for name in ("show", "history", "answers"):
+        assert app.main(["ledger", name, "wages.toml"]) == 0
+        note = (
+            f"about wages alone. The ledger holds 2 datasets: epsilons ledger {name} sqlite:///{tmp_path}/city.ledger"
+        )
+        assert note in capsys.readouterr().err
+        assert app.main(["ledger", name, "city.ledger"]) == 0
+        assert "alone" not in capsys.readouterr().err
+    assert "health, version 1, release 2" in run(capsys, "answers", "2", "wages.toml")
+    write(tmp_path, "other", ["ann"], ledger="city")
+    assert "No dataset is registered as 'other'" in run(capsys, "show", "other.toml", status=7)
+
+
 def test_verify_and_export(book: Ledger, url: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     ask(book, "one")
     told = run(capsys, "verify", url, "--json")
@@ -144,9 +213,7 @@ def test_verify_and_export(book: Ledger, url: str, tmp_path: Path, capsys: pytes
 
 def test_what_does_not_add_up_ends_with_a_status(book: Ledger, url: str, capsys: pytest.CaptureFixture[str]) -> None:
     with book._database.write() as connection:
-        from epsilons.ledger import tables
-
-        connection.execute(tables.people.update().values(joined=77))
+        connection.execute("UPDATE segments SET newest = 77")
     assert "does not add up" in run(capsys, "verify", url, status=7)
 
 

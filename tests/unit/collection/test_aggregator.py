@@ -8,7 +8,6 @@ from typing import Any
 
 import numpy as np
 import pytest
-from sqlalchemy import text
 
 from epsilons.collection import Aggregator, Store
 from epsilons.collection.reports import (
@@ -27,6 +26,7 @@ from epsilons.collection.sealing import OpeningKey
 from epsilons.errors import ProtocolError
 from support import ledger_servers
 from support.collections_world import World, cheat, dump, paper_survey, seal, sqlite_urls, survey
+from support.layouts import WRITTEN, layout
 
 Make = Callable[..., World]
 
@@ -338,20 +338,32 @@ PRAGMAS = {"journal_mode": "wal", "synchronous": 2, "secure_delete": 1, "busy_ti
 def test_erased_shares_are_overwritten_and_a_commit_waits_for_the_disk(tmp_path: Path) -> None:
     store = Store(f"sqlite:///{tmp_path}/one.store")
     with store.write() as connection:
-        found = {name: connection.execute(text(f"PRAGMA {name}")).scalar_one() for name in PRAGMAS}
+        found = {name: connection.execute(f"PRAGMA {name}").fetchone()[0] for name in PRAGMAS}
     assert found == PRAGMAS
     store.close()
 
 
 def test_a_store_opens_its_own_connection_after_a_fork(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     store = Store(f"sqlite:///{tmp_path}/one.store")
-    before = store._database._engine
+    (before,) = store._database._idle
     with monkeypatch.context() as patch:
         patch.setattr("epsilons.storage.base.os.getpid", lambda: -1)
         with store.read() as connection:
-            assert connection.engine.pool is not before.pool
-    store.close()
-    before.dispose()
+            assert connection is not before
+        store.close()
+    before.close()
+
+
+@pytest.mark.parametrize("kind", ["sqlite", pytest.param("postgresql", marks=pytest.mark.integration)])
+def test_a_new_store_is_laid_out_as_ever(kind: str, tmp_path: Path, request: pytest.FixtureRequest) -> None:
+    """The format on disk, word by word, as the release that settled it wrote it."""
+    url = f"sqlite:///{tmp_path}/one.store"
+    if kind == "postgresql":
+        url = ledger_servers.fresh(request.getfixturevalue("postgres_server"))
+    for _ in range(2):
+        store = Store(url)
+        assert layout(store._database) == WRITTEN["store"][kind]
+        store.close()
 
 
 @pytest.mark.integration
@@ -359,7 +371,7 @@ def test_a_server_that_does_not_wait_for_the_disk_holds_no_store(
     postgres_server: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     url = ledger_servers.fresh(postgres_server)
-    monkeypatch.setattr("epsilons.storage.postgres._BEGIN", "SELECT %(lock)s::text, 'off'")
+    monkeypatch.setattr("epsilons.storage.postgres._WRITE", "BEGIN; SELECT 1, 'off'")
     with pytest.raises(ProtocolError, match="does not wait for the disk"):
         Store(url)
 
@@ -371,8 +383,8 @@ def test_a_ledger_and_a_store_in_one_database_have_locks_of_their_own(postgres_s
     schema = url.partition("schema=")[2]
     store = Store(url)
     with store.write() as connection:
-        held = text("SELECT pg_try_advisory_xact_lock(hashtextextended('epsilons aggregator ' || :schema, 0))")
-        with store._database._engine.begin() as other:
-            assert other.execute(held, {"schema": schema}).scalar_one() is False
-        assert connection.execute(held, {"schema": schema}).scalar_one() is True
+        held = "SELECT pg_try_advisory_xact_lock(hashtextextended('epsilons aggregator ' || :schema, 0))"
+        with store.read() as other:
+            assert other.execute(held, {"schema": schema}).fetchone()[0] is False
+        assert connection.execute(held, {"schema": schema}).fetchone()[0] is True
     store.close()

@@ -63,17 +63,12 @@ class Redraws(Aggregator):
     """Planted: forgets its sum, so a retry gets fresh noise."""
 
     def collect(self, collection: bytes, level: int, ids: bytes) -> bytes:
-        from sqlalchemy import select, update
-
-        from epsilons.collection.store import batches, reports
-
         with self._store.read() as connection:
-            kept = list(connection.execute(select(reports.c.id, reports.c.share)))
+            kept = connection.execute("SELECT id, share FROM reports").fetchall()
         answer = super().collect(collection, level, ids)
         with self._store.write() as connection:
-            connection.execute(update(batches).values(accepted=None, sums=None))
-            for row in kept:
-                connection.execute(update(reports).where(reports.c.id == row.id).values(share=row.share))
+            connection.execute("UPDATE batches SET accepted = NULL, sums = NULL")
+            connection.executemany("UPDATE reports SET share = :share WHERE id = :id", [dict(row) for row in kept])
         return answer
 
 

@@ -8,7 +8,7 @@ from sqlglot import exp
 import epsilons as eps
 from epsilons.dataset import rows as copies
 from epsilons.engines.duckdb import DuckDB
-from epsilons.ledger.values import Members
+from epsilons.ledger.order import as_sorted
 from epsilons.testing import seeded
 
 PEOPLE = 5_000
@@ -81,6 +81,8 @@ def test_cohorts_are_found_by_digest_also_when_the_first_half_is_shared(alike: b
     known = known[np.lexsort(known.T[::-1])]
     cohorts = random.choice([3, 7, 1_000], len(known))
     asked = random.permutation(len(known))[:500]
-    places, listed = copies._find_places(known[asked], Members(1, known, cohorts))
+    found = copies.find_cohorts(known[np.sort(asked)], as_sorted(known), cohorts)
+    assert found.tolist() == cohorts[np.sort(asked)].tolist()
+    places, listed = copies.as_codes(found)
     assert listed == (3, 7, 1_000)
-    assert [listed[place] for place in places] == cohorts[asked].tolist()
+    assert [listed[place] for place in places] == found.tolist()

@@ -6,6 +6,7 @@ import ast
 import json
 from collections.abc import Iterator
 from contextlib import contextmanager
+from functools import cache
 from pathlib import Path
 from typing import Any
 
@@ -244,14 +245,9 @@ def test_a_plan_that_this_release_cannot_read_is_refused_in_words(spy: Spy) -> N
     spy.fails["run"] = DataError("The table could not be read.")
     with pytest.raises(DataError):
         people.count()
-    from sqlalchemy import update
-
-    from epsilons.ledger import tables
-
     with people.ledger._database.write() as connection:
-        connection.execute(
-            update(tables.reservations).values(description='{"asked": "count", "plan": {"mechanism": "new"}}')
-        )
+        new = '{"asked": "count", "plan": {"mechanism": "new"}}'
+        connection.execute("UPDATE reservations SET description = :new", {"new": new})
     with pytest.raises(LedgerError, match="cannot be taken up again"):
         people.count()
     assert people.count(fresh=True).charges
@@ -281,12 +277,8 @@ def test_the_same_question_gets_the_stored_bytes_from_any_process(tmp_path: Path
 
 
 def _only_key(people: eps.Dataset) -> bytes:
-    from sqlalchemy import select
-
-    from epsilons.ledger import tables
-
     with people.ledger._database.read() as connection:
-        return bytes(connection.execute(select(tables.reservations.c.key)).scalar_one())
+        return bytes(connection.execute("SELECT key FROM reservations").fetchone()[0])
 
 
 def test_history_has_the_question_in_words_and_no_plan() -> None:
@@ -312,28 +304,27 @@ READERS = {
 }
 
 
-def calls(file: Path) -> set[str]:
-    """The names of everything that is called as an attribute."""
-    tree = ast.parse(file.read_text())
-    return {
-        node.func.attr for node in ast.walk(tree) if isinstance(node, ast.Call) and isinstance(node.func, ast.Attribute)
-    }
+@cache
+def names_in(file: Path) -> tuple[set[str], set[str]]:
+    """(names of everything called as an attribute, module.name of everything imported, at the top or inside)."""
+    calls, imported = set(), set()
+    for node in ast.walk(ast.parse(file.read_text())):
+        if isinstance(node, ast.Call) and isinstance(node.func, ast.Attribute):
+            calls.add(node.func.attr)
+        elif isinstance(node, ast.ImportFrom) and node.module:
+            imported |= {f"{node.module}.{alias.name}" for alias in node.names}
+        elif isinstance(node, ast.Import):
+            imported |= {alias.name for alias in node.names}
+    return calls, imported
 
 
 def imported(file: Path) -> set[str]:
-    """module.name of everything imported, at the top or inside."""
-    found = set()
-    for node in ast.walk(ast.parse(file.read_text())):
-        if isinstance(node, ast.ImportFrom) and node.module:
-            found |= {f"{node.module}.{alias.name}" for alias in node.names}
-        elif isinstance(node, ast.Import):
-            found |= {alias.name for alias in node.names}
-    return found
+    return names_in(file)[1]
 
 
 def test_only_few_files_hand_queries_to_an_engine() -> None:
     files = {str(file.relative_to(SOURCE)): file for file in SOURCE.rglob("*.py")}
-    reading = {name for name, file in files.items() if {"run", "keep"} & calls(file) and _knows_engines(file)}
+    reading = {name for name, file in files.items() if {"run", "keep"} & names_in(file)[0] and _knows_engines(file)}
     assert reading == set(READERS)
 
 

@@ -11,6 +11,7 @@ import pyarrow as pa
 import pytest
 
 import epsilons as eps
+from epsilons.errors import EpsilonsError
 from epsilons.ledger.ledger import Ledger
 from epsilons.planner.plan import Plan
 from epsilons.testing import seeded
@@ -120,6 +121,20 @@ def test_a_plan_that_was_informed_is_asked_as_shown_and_the_question_stays_the_s
     # Without the plan it is the same question, with the same answer and no charge.
     assert people.mean("wage", where=FEW, share=0.02) == answer
     assert len(people.history()) == 2
+
+
+def test_a_plan_that_leaves_past_answers_aside_is_what_the_question_does_by_itself() -> None:
+    people = opened(preferences={n: [0.05, 1.0, 8.0][n % 3] for n in range(PEOPLE)})
+    asked: dict[str, Any] = {"where": FEW, "share": 0.02}
+    people.count(where=FEW, share=0.5, entropy=seeded(1))
+    informed, plan = people.plan("mean", "wage", **asked), people.plan("mean", "wage", **asked, past=False)
+    assert (len(informed.known), plan.known) == (1, ())
+    assert guesses(plan)["density"] == (0.5, "nothing is known")
+    assert plan.best.expected != informed.best.expected
+    answer = people.mean("wage", **asked)
+    assert (answer.mechanism, answer.charges) == (plan.best.mechanism, plan.best.charges)
+    with pytest.raises(EpsilonsError, match="past"):
+        people.plan("mean", "wage", **asked, past="no")  # type: ignore[arg-type]
 
 
 def test_a_question_that_was_cut_off_goes_on_by_the_guesses_it_was_charged_for(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -14,8 +14,10 @@ import pytest
 import epsilons as eps
 from epsilons import ledger as ledgers
 from epsilons.cli import app
-from epsilons.dataset.preview import look_over
+from epsilons.dataset.preview import Preview, look_over
 from epsilons.errors import BudgetExceeded, LedgerError, PreferenceError
+from epsilons.ledger.journal import Anchor
+from epsilons.ledger.opening import find_database, find_places
 
 #: Two ledgers as the release that knew formats 1 and 2 wrote them, of twenty people each: p00 to p19, or P00 to P19.
 #: A count at half of everyone's epsilon and a mean at a quarter were asked.
@@ -145,9 +147,37 @@ def test_numbers_are_not_the_ids_of_texts(address: str) -> None:
         register(address, table, confirm=True)
 
 
-def test_a_look_changes_nothing_of_an_older_ledger(tmp_path: Path) -> None:
-    preferences, address = eps.Preferences.from_levels("level", LEVELS), write_old(tmp_path)
-    with pytest.raises(LedgerError, match="older release"):
-        look_over(people(), name="wages", person="id", preferences=preferences, ledger=address)
-    with closing(sqlite3.connect(tmp_path / "old.ledger")) as connection:
-        assert connection.execute("SELECT format FROM ledger").fetchall() == [(2,)]
+def test_a_look_shows_what_registering_would_do_to_an_older_ledger_and_changes_nothing(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("XDG_STATE_HOME", str(tmp_path / "state"))
+    address = write_old(tmp_path)
+
+    def look(table: pa.Table) -> Preview:
+        preferences = eps.Preferences.from_levels("level", LEVELS)
+        return look_over(table, name="wages", person="id", preferences=preferences, ledger=address)
+
+    with pytest.raises(LedgerError, match="adopt"):  # registering is refused as well
+        look(people())
+    # Known to this user, by a release that knew no newer format.
+    with closing(find_database(address, create=False)) as database, database.read() as connection:
+        ledger, places = connection.execute("SELECT id FROM ledger").fetchone()[0], find_places()
+        places.remember(address, ledger)
+        Anchor(places.folder / f"{ledger}.json").adopt(connection, ledger)
+    before = contents(tmp_path)
+    seen = look(people())
+    assert (seen.enrolment.known, seen.enrolment.joined, seen.refused) == (20, 0, ())
+    (told,) = look(people(known=10)).refused
+    assert "knows nine in ten people" in told
+    assert contents(tmp_path) == before
+    with register(address, people()) as found:
+        assert found.enrolment is not None
+        assert found.enrolment.known == 20
+    assert contents(tmp_path) != before
+
+
+def contents(folder: Path) -> tuple[list[str], dict[Path, bytes]]:
+    """Everything that a ledger holds, and every file that this user keeps of it."""
+    with closing(sqlite3.connect(folder / "old.ledger")) as connection:
+        held = list(connection.iterdump())
+    return held, {path: path.read_bytes() for path in (folder / "state").rglob("*") if path.is_file()}

@@ -223,7 +223,7 @@ def test_verifying_hashes_the_snapshots_that_can_be_reached(
     file = str(home / "people.toml")
     with eps.Dataset.from_toml(file) as people:
         assert people.verify() == {"wages": True}
-        (kept,) = [one for one in snapshot(home).iterdir() if one.name not in ("digests", "nonce")]
+        (kept,) = [one for one in snapshot(home).iterdir() if one.name.startswith("rows")]
         content, times = bytearray(kept.read_bytes()), kept.stat()
         content[len(content) // 2] ^= 1
         kept.write_bytes(content)

@@ -161,7 +161,11 @@ def test_the_table_of_before_is_dropped_and_the_rows_stay() -> None:
         names.add(people._preparation.prepared.name)
     shown = {row[0] for row in people._engine._connection.execute("SHOW TABLES").fetchall()}
     assert len(names) == 4
-    assert {name for name in shown if name in names} == {people._preparation.prepared.name}
+    # The rows as they were written stay, and beside them what is asked now.
+    assert {name for name in shown if name in names} == {
+        people._preparation.labelled.name,
+        people._preparation.prepared.name,
+    }
     assert (
         people._engine.run(
             exp.select("*").from_(exp.Table(this=exp.to_identifier(people._preparation.prepared.name, quoted=True)))

@@ -11,15 +11,26 @@ import pyarrow as pa
 import pytest
 
 import epsilons as eps
-from epsilons.errors import DataError, LedgerError, PreferenceError
+from epsilons.dataset.registering import Candidate
+from epsilons.dataset.snapshot import remove_snapshot
+from epsilons.errors import DataError, EpsilonsError, LedgerError, PreferenceError
 from epsilons.ledger.ledger import Ledger
+from epsilons.ledger.values import NoLedgerError
 from epsilons.release.answer import IN_MEMORY
-from epsilons.storage import files
-from support.wages import dataset, wages
+from epsilons.storage import base, files
+from support.ledger_servers import fresh
+from support.wages import EPSILONS, dataset, wages
 
 
 def address(home: Path, name: str = "a") -> str:
     return f"sqlite:///{home}/{name}.ledger"
+
+
+@pytest.fixture(params=["sqlite", pytest.param("postgresql", marks=pytest.mark.integration)])
+def lasting(request: pytest.FixtureRequest, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> str:
+    """The address of a ledger that is not there yet, and a user who knows of no other."""
+    monkeypatch.setenv("XDG_STATE_HOME", str(tmp_path / "state"))
+    return address(tmp_path) if request.param == "sqlite" else fresh(request.getfixturevalue("postgres_server"))
 
 
 def copies(home: Path) -> list[Path]:
@@ -38,9 +49,9 @@ def test_the_rows_of_a_newer_registration_stay(tmp_path: Path, monkeypatch: pyte
     dataset(ledger=address(tmp_path), version="1").close()
     real = Ledger.register
 
-    def and_another(self: Ledger, given: Any, preview: bool = False) -> Any:
-        made = real(self, given, preview)
-        if given.version == "2" and not preview:
+    def and_another(self: Ledger, given: Any) -> Any:
+        made = real(self, given)
+        if given.version == "2":
             dataset(ledger=address(tmp_path), version="3").close()
         return made
 
@@ -68,10 +79,8 @@ def test_a_registration_that_stands_keeps_its_rows_though_an_error_came_after(
 
     real = Ledger.register
 
-    def stumble(self: Ledger, given: Any, preview: bool = False) -> Any:
-        made = real(self, given, preview)
-        if preview:
-            return made
+    def stumble(self: Ledger, given: Any) -> Any:
+        real(self, given)
         raise LedgerError("The head cannot be written.")
 
     monkeypatch.setattr(Ledger, "register", stumble)
@@ -79,6 +88,53 @@ def test_a_registration_that_stands_keeps_its_rows_though_an_error_came_after(
         dataset(ledger=address(tmp_path), version="2")
     with eps.Dataset.open("people", ledger=address(tmp_path)) as people:
         assert people.describe().version == "2"
+
+
+def test_a_first_registration_that_is_refused_leaves_nothing_behind(tmp_path: Path, lasting: str) -> None:
+    told: dict[str, Any] = {"person": "id", "name": "wages", "ledger": lasting}
+    strangers = eps.Preferences({f"nobody {n}": 1.0 for n in range(30)}, default=0.5)
+    for wrong, preferences, more in (
+        ("no column", 1.0, {"bounds": {"salary": (0, 1)}}),
+        ("above the ceiling", 20.0, {}),
+        ("name nobody", strangers, {}),
+        ("larger epsilon", 1.0, {"loosen": 3}),
+    ):
+        with pytest.raises(EpsilonsError, match=wrong):
+            eps.Dataset.register(wages(), preferences=preferences, **told, **more)
+        assert not (tmp_path / "state").exists()
+        assert list(tmp_path.iterdir()) == []
+        with pytest.raises(NoLedgerError):
+            eps.ledger.open(lasting, create=False)
+    with eps.Dataset.register(wages(), preferences=1.0, **told, snapshots=tmp_path / "copies") as people:
+        assert people.enrolment is not None
+        assert people.enrolment.joined == 60
+        people.verify()
+
+
+def test_a_second_ledger_of_a_dataset_is_refused_before_it_is_made(tmp_path: Path) -> None:
+    dataset(ledger=address(tmp_path), name="wages").close()
+    told: dict[str, Any] = {"person": "id", "name": "wages", "preferences": 1.0}
+    with pytest.raises(LedgerError, match="registered in another ledger before"):
+        eps.Dataset.register(wages(), ledger=address(tmp_path, "b"), **told)
+    assert not (tmp_path / "b.ledger").exists()
+
+
+def test_a_ledger_that_another_makes_meanwhile_is_not_taken_for_a_new_one(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    real, told = Candidate.foresee, {"person": "id", "preferences": 1.0, "ledger": address(tmp_path)}
+
+    def and_another(self: Candidate, *given: Any) -> Any:
+        seen = real(self, *given)
+        monkeypatch.setattr(Candidate, "foresee", real)
+        eps.Dataset.register(wages(), name="first", **told).close()
+        return seen
+
+    monkeypatch.setattr(Candidate, "foresee", and_another)
+    others = wages(id=[f"somebody {n}" for n in range(60)])
+    with pytest.raises(LedgerError, match="60 are new to this ledger"):
+        eps.Dataset.register(others, name="second", **told)
+    assert len(copies(tmp_path)) == 1
 
 
 def test_a_dataset_registered_anew_elsewhere_refuses_before_it_changes_anything(tmp_path: Path) -> None:
@@ -132,3 +188,57 @@ def test_a_lasting_ledger_is_named_by_register_and_open(tmp_path: Path) -> None:
         with pytest.raises(LedgerError, match="ledger that lasts"):
             eps.Dataset.open("people", ledger=given)
     assert list(tmp_path.iterdir()) == []
+
+
+def test_a_charge_while_a_registration_is_under_way_labels_nobody_wrongly(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Planned before the charge, the cohorts of people who move are others than those they then come to."""
+    place, epsilons = address(tmp_path), EPSILONS.copy()
+    dataset(ledger=place, version="1").close()
+    epsilons[40:] = 1.0  # who granted 4 would now stand with those who granted 1, had nobody been charged
+    most = {"mechanism": "threshold", "threshold": "max", "missing": "center", "bounds": (0, 100)}
+    told = {"snapshot kept": True}
+
+    def ask(reached: str) -> None:
+        if told.pop(reached, False):
+            with eps.Dataset.open("people", ledger=place) as others:
+                others.sum("wage", share=0.5, **most)
+
+    base.watchers.append(ask)
+    try:
+        people = dataset(wages(epsilon=epsilons), ledger=place, version="2")
+    finally:
+        base.watchers.remove(ask)
+    with people:
+        preparation, members = people._preparation, people.ledger.members()
+        where = dict(zip(map(bytes, members.digests), members.cohorts.tolist(), strict=True))
+        found = [preparation.cohorts[code] for code in preparation.places]
+        assert found == [where[bytes(one)] for one in preparation.digests]
+
+
+def test_only_snapshots_in_the_ledgers_own_place_are_removed(tmp_path: Path) -> None:
+    dataset(ledger=address(tmp_path), version="1").close()
+    mine = tmp_path / "documents"
+    mine.mkdir()
+    (mine / "nonce").write_bytes(bytes(32))
+    remove_snapshot({"folder": str(mine)}, str(tmp_path / "snapshots"))
+    remove_snapshot({"folder": str(tmp_path / "snapshots" / "..")}, str(tmp_path / "snapshots"))
+    assert mine.exists()
+    remove_snapshot({"folder": str(mine)}, str(tmp_path))
+    assert not mine.exists()
+
+
+def test_another_dataset_first_makes_no_second_ledger_silent(tmp_path: Path) -> None:
+    """The same people under another name first, then the dataset that another ledger knows."""
+
+    def register(ledger: str, name: str, confirm: bool = False) -> None:
+        wishes = eps.Preferences.from_column("epsilon")
+        settled = {"person": "id", "preferences": wishes, "ledger": address(tmp_path, ledger), "confirm": confirm}
+        eps.Dataset.register(wages(), name=name, **settled).close()
+
+    register("a", "wages")
+    register("b", "decoy")
+    with pytest.raises(LedgerError, match="was registered in another ledger before"):
+        register("b", "wages")
+    register("b", "wages", confirm=True)

@@ -88,7 +88,7 @@ def test_queries_read_the_staged_copy_only(kind: str, monkeypatch: pytest.Monkey
     monkeypatch.setattr(
         DuckDB,
         "_store",
-        lambda self, new, tree, packing: (read.extend(tables(tree)), store(self, new, tree, packing))[1],
+        lambda self, new, tree, **more: (read.extend(tables(tree)), store(self, new, tree, **more))[1],
     )
     people = dataset(SOURCES[kind](wages()))
     people.mean("wage", bounds=(0, 100))
@@ -124,8 +124,8 @@ def test_names_that_begin_like_ours_are_refused_before_anything_is_read(name: st
 #: Every name that a query of ours gives to anything.
 OURS = [
     "id", "asked", "unsaid", "word", "crowd", "ranked", "source", "staged", "people", "rows", "raw", "attached",
-    "copies", "file", "handed over", "key", "key0", "key1", "level", "cell", "count", "sum0", "sum1", "piece", "steps",
-    "z1", "z2", "z3", "person", "cohort", "epsilons", "kept", "chosen", "category",
+    "copies", "file", "handed over", "key", "pair", "key0", "key1", "level", "cell", "count", "sum0", "sum1", "piece",
+    "steps", "z1", "z2", "z3", "person", "cohort", "epsilons", "kept", "chosen", "category",
 ]  # fmt: skip
 
 

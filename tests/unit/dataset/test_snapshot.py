@@ -19,7 +19,7 @@ from pyarrow import parquet
 from sqlglot import exp
 
 from epsilons.dataset import snapshot
-from epsilons.dataset.rows import PERSON, label, renew
+from epsilons.dataset.rows import COHORT, PERSON, follow
 from epsilons.dataset.snapshot import (
     Stamp,
     open_snapshot,
@@ -27,13 +27,13 @@ from epsilons.dataset.snapshot import (
     sweep_snapshots,
     verify_snapshot,
 )
-from epsilons.engines.base import OTHER
+from epsilons.engines.base import OTHER, SOURCE
 from epsilons.engines.duckdb import DuckDB
 from epsilons.errors import DataError
 from epsilons.ledger.identity import digests
 from epsilons.storage import base
 from support.changing import PLACES
-from support.snapshots import SALT, codes_of, members_of, register, rows_each, rows_of
+from support.snapshots import SALT, codes_of, moves_of, opened, register, rows_each, rows_of
 
 PEOPLE = 40
 NOT_REGISTERED = "not the registered one"
@@ -64,7 +64,7 @@ def test_it_holds_the_capped_rows_and_the_digests_in_the_order_of_numbers(stamp:
     other = register(source, tmp_path / "other", rows=2)
     source.unlink()  # nothing is asked of the source any more
     for one in (stamp, other):
-        engine, people = open_snapshot(one)
+        engine, people = opened(one)
         assert set(rows_each(engine).values()) == {2}
         ids = {row[PERSON]: row["id"] for row in rows_of(engine)}
         assert sorted(ids) == list(range(PEOPLE))
@@ -76,7 +76,7 @@ def test_it_holds_the_capped_rows_and_the_digests_in_the_order_of_numbers(stamp:
 
 
 def test_columns_that_cannot_be_asked_about_are_still_known_by_name(stamp: Stamp) -> None:
-    engine, _ = open_snapshot(stamp)
+    engine, _ = opened(stamp)
     assert engine.schema["tags"].family == OTHER
     with pytest.raises(DataError, match="Column 'tags' of type list cannot be asked about"):
         engine.schema.askable("tags")
@@ -103,14 +103,14 @@ def test_it_is_for_its_owner_alone_and_no_hash_can_be_tried(stamp: Stamp, tmp_pa
 
 
 def test_nothing_can_be_written_and_several_processes_read_at_once(stamp: Stamp) -> None:
-    engine, _ = open_snapshot(stamp, threads=1)
+    engine, _ = opened(stamp, threads=1)
     assert isinstance(engine, DuckDB)
     for text in ("INSERT INTO attached.rows SELECT * FROM attached.rows", "SET threads = 2", "ATTACH 'x.duckdb' AS x"):
         with pytest.raises(Exception, match=r"read-only|locked|disabled"):
             engine._connection.execute(text)
     code = (
-        "import json, sys; from epsilons.dataset.snapshot import open_snapshot; from support.snapshots import rows_of\n"
-        "engine, people = open_snapshot(json.loads(sys.argv[1])); print(len(rows_of(engine)), len(people))"
+        "import json, sys; from support.snapshots import opened, rows_of\n"
+        "engine, people = opened(json.loads(sys.argv[1])); print(len(rows_of(engine)), len(people))"
     )
     assert run(code, json.dumps(stamp)) == [f"{2 * PEOPLE} {PEOPLE}"]
     assert len(rows_of(engine)) == 2 * PEOPLE
@@ -154,7 +154,7 @@ HARM: dict[str, Callable[[Path], Any]] = {
 def test_whatever_was_changed_is_refused(stamp: Stamp, harm: str) -> None:
     assert next(file["size"] for file in stamp["files"] if file["name"] == "rows.duckdb") > 300_000
     HARM[harm](Path(stamp["folder"]))
-    for look in (open_snapshot, verify_snapshot):
+    for look in (opened, verify_snapshot):
         with pytest.raises(DataError, match=NOT_REGISTERED) as refused:
             look(stamp)
         assert "register" in str(refused.value)
@@ -163,7 +163,7 @@ def test_whatever_was_changed_is_refused(stamp: Stamp, harm: str) -> None:
 def test_only_verifying_sees_a_byte_in_the_middle_whose_file_looks_the_same(tmp_path: Path) -> None:
     stamp = register(pa.table({"id": np.arange(10_000)}), tmp_path / "many")
     flip(tmp_path / "many" / "digests", 80_000)
-    open_snapshot(stamp)[0].close()
+    opened(stamp)[0].close()
     with pytest.raises(DataError, match=NOT_REGISTERED):
         verify_snapshot(stamp)
 
@@ -172,9 +172,9 @@ def test_a_copy_of_all_of_it_is_as_good(stamp: Stamp, tmp_path: Path) -> None:
     shutil.copytree(stamp["folder"], tmp_path / "backup")
     shutil.rmtree(stamp["folder"])
     with pytest.raises(DataError, match=r"is gone[\s\S]*register"):
-        open_snapshot(stamp)
+        opened(stamp)
     shutil.copytree(tmp_path / "backup", stamp["folder"])
-    engine, people = open_snapshot(stamp)
+    engine, people = opened(stamp)
     assert (len(rows_of(engine)), len(people)) == (2 * PEOPLE, PEOPLE)
     engine.close()
     verify_snapshot(stamp)
@@ -188,7 +188,7 @@ import os, signal, sys
 import pyarrow as pa
 from epsilons.storage import base
 from support.changing import PLACES
-from support.snapshots import register
+from support.snapshots import SALT, codes_of, moves_of, opened, register, rows_each, rows_of
 for place in sys.argv[2:]:
     if (child := os.fork()) == 0:
         base.watchers.append(lambda at: os.kill(os.getpid(), signal.SIGKILL) if at == place else None)
@@ -240,7 +240,7 @@ def test_nothing_is_left_of_a_registration_that_failed(tmp_path: Path, monkeypat
     with pytest.raises(DataError, match="something at the snapshot's place"):
         register(table(), tmp_path / "place" / "new")
     verify_snapshot(made)
-    remove_snapshot(made)
+    remove_snapshot(made, os.path.dirname(made["folder"]))
     assert list((tmp_path / "place").iterdir()) == []
 
 
@@ -261,21 +261,33 @@ def test_nobody_above_the_cap_is_checked_on_what_was_written(tmp_path: Path, mon
 # --- its rows' cohorts ----------------------------------------------------------------------------------------------
 
 
-def test_every_row_has_its_cohort_and_who_is_no_member_has_none(stamp: Stamp) -> None:
-    engine, people = open_snapshot(stamp)
-    cohorts = np.arange(PEOPLE) % 3 + 5
-    labelled = label(engine, people, members_of(people, cohorts), rows=2)
-    assert (labelled.cohorts, labelled.prepared.rows) == ((5, 6, 7), 2 * PEOPLE)
-    assert codes_of(labelled) == {place: place % 3 for place in range(PEOPLE)}
-    assert "tags" not in labelled.prepared.schema
-    # Ten people left, others joined: a place that is in no list of cohorts, as often as it is renewed.
+def test_a_snapshot_of_an_older_release_is_registered_again(stamp: Stamp) -> None:
+    older = {name: value for name, value in stamp.items() if name != "cohorts"}
+    with pytest.raises(DataError, match=r"not the registered one.*register"):
+        opened(older)  # type: ignore[arg-type]
+
+
+def test_every_row_has_its_cohort_as_it_was_and_as_it_is(stamp: Stamp) -> None:
+    written = open_snapshot(stamp, 2, 0)
+    asked = follow(written, moves_of(written.digests[:0], 0))
+    assert (asked.cohorts, asked.prepared.rows, asked.prepared.name) == ((5, 6, 7), 2 * PEOPLE, SOURCE)
+    assert codes_of(asked) == {place: place % 3 for place in range(PEOPLE)}
+    assert asked.places.tolist() == [place % 3 for place in range(PEOPLE)]
+    assert "tags" not in asked.prepared.schema
+    assert not {PERSON, COHORT} & set(asked.prepared.schema)
+    # Ten people went elsewhere, as did others who have no rows here; then all of them, and then nobody.
     strangers = digests(list(range(25)), SALT)
-    there = np.concatenate([people[10:], strangers])
-    renewed = renew(labelled, members_of(there, np.append(cohorts[10:], [9] * 25), epoch=2))
+    ten = moves_of(np.concatenate([written.digests[:10], strangers]), [9, 6] * 5 + [11] * 25, epoch=2)
+    renewed = follow(written, ten, asked)
     assert renewed.cohorts == (5, 6, 7, 9)
-    assert codes_of(renewed) == {place: 4 if place < 10 else place % 3 for place in range(PEOPLE)}
-    assert set(codes_of(renew(renewed, members_of(strangers, 9, epoch=3))).values()) == {1}
-    engine.close()
+    expected = {place: place % 3 for place in range(PEOPLE)} | {place: (3, 1)[place % 2] for place in range(10)}
+    assert codes_of(renewed) == expected
+    assert renewed.places.tolist() == [expected[place] for place in range(PEOPLE)]
+    assert set(renewed.prepared.schema) == set(asked.prepared.schema)
+    all_ = follow(written, moves_of(written.digests, 9, epoch=3), renewed)
+    assert {all_.cohorts[code] for code in codes_of(all_).values()} == {9}
+    assert follow(written, moves_of(written.digests[:0], 0, epoch=4), all_).prepared.name == SOURCE
+    written.engine.close()
 
 
 def test_watchers_are_told_each_step_once(tmp_path: Path) -> None:

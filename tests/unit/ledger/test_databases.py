@@ -3,69 +3,57 @@
 from __future__ import annotations
 
 import json
+from contextlib import closing
 from pathlib import Path
 from typing import Any
 
 import pytest
-from sqlalchemy import insert, inspect, select, text, update
 
 import epsilons.ledger
 from epsilons.errors import LedgerError
-from epsilons.ledger import tables
+from epsilons.ledger.consent import Word
 from epsilons.ledger.ledger import Ledger
 from epsilons.ledger.opening import find_database
+from epsilons.ledger.values import Terms
+from support.layouts import WRITTEN, in_any_order, layout
 from support.ledger_recount import balances
 from support.ledger_servers import fresh
-from support.ledgers import key, nano, person
+from support.ledgers import application, key, nano, person
 
 OLD = json.loads((Path(__file__).parents[2] / "support" / "ledger_format_1.json").read_text())
 
 
 OVERSPENDS = [
-    "UPDATE {at}cohorts SET spent = granted + 1 WHERE id = 1",
-    "UPDATE {at}cohorts SET reserved = -1 WHERE id = 1",
-    "UPDATE {at}cohorts SET people = -1 WHERE id = 1",
-    "UPDATE {at}cohorts SET spent = 'much' WHERE id = 1",
-    "INSERT INTO {at}charges VALUES (1, 1, 0, 0)",
-    "INSERT INTO {at}reservations SELECT number + 1, key, state, seq, kind, individual, epoch, at, description, "
-    "answer, analyst FROM {at}reservations",
+    "UPDATE cohorts SET spent = granted + 1 WHERE id = 1",
+    "UPDATE cohorts SET reserved = -1 WHERE id = 1",
+    "UPDATE cohorts SET people = -1 WHERE id = 1",
+    "UPDATE cohorts SET spent = 'much' WHERE id = 1",
+    "INSERT INTO charges VALUES (1, 1, 0, 0)",
+    "INSERT INTO reservations SELECT number + 1, key, state, seq, kind, individual, epoch, at, description, "
+    "answer, analyst, dataset, question FROM reservations",
 ]
 
 
 def test_the_tables_themselves_refuse_an_overspend(ledger: Ledger) -> None:
     ledger.enroll([person("ann")], [nano("1")])
     ledger.reserve(key("one"), {1: 1}, epoch=1, kind="count")
-    at = "" if ledger._database.schema is None else f"{ledger._database.schema}."
     for change in OVERSPENDS:
         with (
             pytest.raises(LedgerError, match="nothing was changed") as refusal,
             ledger._database.write() as connection,
         ):
-            connection.execute(text(change.format(at=at)))
+            connection.execute(change)
         assert refusal.value.__cause__ is None
         ledger.verify()
 
 
 def test_a_row_that_does_not_fit_is_refused_in_our_words(ledger: Ledger) -> None:
-    rows = [(b"secret" + bytes(10), 1, 1), (b"other" + bytes(11), "many", 1)]
+    rows = [(1, 0, b"secret", 1, 1, b""), (1, 1, b"other", "many", 1, b"")]
     with pytest.raises(LedgerError, match="nothing was changed") as refusal, ledger._database.write() as connection:
-        ledger._database.insert_many(connection, tables.people, iter(rows))
+        connection.insert_many("segments", iter(rows))
     assert "secret" not in str(refusal.value)
     assert "many" not in str(refusal.value)
     assert len(ledger.members().cohorts) == 0
-
-
-def test_members_are_read_in_parts_of_any_size(ledger: Ledger, monkeypatch: pytest.MonkeyPatch) -> None:
-    everybody = [person(f"person {number}") for number in range(10)]
-    grants = [nano("1"), nano("2")] * 5
-    ledger.enroll(everybody, grants)
-    granted = {cohort.id: cohort.granted for cohort in ledger.cohorts()}
-    for part in (1, 3, 5, 10, 11):
-        monkeypatch.setattr("epsilons.ledger.roster._PART", part)
-        found = ledger.members()
-        pairs = zip(found.digests, found.cohorts.tolist(), strict=True)
-        read = {digest.tobytes(): granted[cohort] for digest, cohort in pairs}
-        assert read == dict(zip(everybody, grants, strict=True))
 
 
 def test_an_exception_takes_everything_back(ledger: Ledger, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -97,16 +85,10 @@ def old(lasting: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> str:
     monkeypatch.setenv("XDG_STATE_HOME", str(tmp_path / "state"))
     database = find_database(lasting, create=True)
     with database.write() as connection:
-        database.make_schema(connection)
-        if database.schema is not None:
-            connection.execute(text(f"SET LOCAL search_path = {database.schema}"))
-        for statement in OLD[connection.dialect.name]:
-            connection.exec_driver_sql(statement)
+        database.make_tables(connection, OLD["sqlite" if lasting.startswith("sqlite") else "postgresql"])
         for table, rows in OLD["rows"].items():
-            names = [column.name for column in tables.metadata.tables[table].columns][: len(rows[0])]
-            for row in rows:
-                values = [bytes.fromhex(value["hex"]) if isinstance(value, dict) else value for value in row]
-                connection.execute(insert(tables.metadata.tables[table]), dict(zip(names, values, strict=True)))
+            plain = [[bytes.fromhex(one["hex"]) if isinstance(one, dict) else one for one in row] for row in rows]
+            connection.insert_many(table, map(tuple, plain))
     database.close()
     return lasting
 
@@ -135,27 +117,30 @@ def test_an_old_ledger_is_brought_up_to_date(old: str) -> None:
     again.close()
 
 
-def _words(options: Any) -> str:
-    return str({name: str(value) for name, value in (options or {}).items()})
+def test_a_look_at_an_old_ledger_reads_it_as_a_new_one_and_leaves_it_old(old: str) -> None:
+    def look() -> list[str]:
+        with closing(find_database(old, create=False)) as database:
+            return layout(database)
+
+    before = look()
+    with closing(epsilons.ledger.open(old, anchor=False, look=True)) as book:
+        assert book.verify().people == 3
+        assert (book.registrations(), len(book.cohorts())) == ((), len(balances(book.export())))
+        terms = Terms("absent", allow_individual=True, ids="text", spelling="normal")
+        asked = application("wages", {"zoe": Word(nano("1"))}, terms=terms)
+        assert book.foresee(asked).expected.joined == 1
+    assert look() == before
+    with closing(find_database(old, create=False)) as database, database.read() as connection:
+        assert connection.execute("SELECT format FROM ledger").fetchone()[0] == 1
+    epsilons.ledger.open(old, adopt=True).close()
+    assert look() != before
 
 
-def layout(address: str) -> Any:
-    """Columns and indexes, as the database itself describes them."""
-    database = find_database(address, create=False)
-    with database.read() as connection:
-        look = inspect(connection)
-        found = {
-            name: (
-                [(c["name"], str(c["type"]), c["nullable"]) for c in look.get_columns(name, schema=database.schema)],
-                sorted(
-                    (str(i["name"]), str(i["column_names"]), bool(i["unique"]), _words(i.get("dialect_options")))
-                    for i in look.get_indexes(name, schema=database.schema)
-                ),
-            )
-            for name in look.get_table_names(schema=database.schema)
-        }
-    database.close()
-    return found
+def test_a_new_ledger_is_laid_out_as_ever(lasting: str) -> None:
+    """The format on disk, word by word, as the release that settled it wrote it."""
+    epsilons.ledger.open(lasting).close()
+    with closing(find_database(lasting, create=False)) as database:
+        assert layout(database) == WRITTEN["ledger"]["sqlite" if lasting.startswith("sqlite") else "postgresql"]
 
 
 def test_an_old_ledger_then_looks_like_a_new_one(old: str, tmp_path: Path, request: pytest.FixtureRequest) -> None:
@@ -164,7 +149,8 @@ def test_an_old_ledger_then_looks_like_a_new_one(old: str, tmp_path: Path, reque
     if old.startswith("postgresql"):
         new = fresh(request.getfixturevalue("postgres_server"))
     epsilons.ledger.open(new).close()
-    assert layout(old) == layout(new)
+    with closing(find_database(old, create=False)) as one, closing(find_database(new, create=False)) as two:
+        assert in_any_order(one) == in_any_order(two)
 
 
 def test_an_old_ledger_that_was_put_back_is_not_brought_up_to_date(old: str, tmp_path: Path) -> None:
@@ -175,14 +161,23 @@ def test_an_old_ledger_that_was_put_back_is_not_brought_up_to_date(old: str, tmp
         epsilons.ledger.open(old, anchor=head)
     database = find_database(old, create=False)
     with database.read() as connection:
-        assert connection.execute(select(tables.ledger.c.format)).scalar_one() == 1
+        assert connection.execute("SELECT format FROM ledger").fetchone()[0] == 1
     database.close()
+
+
+def test_a_ledger_whose_one_row_is_gone_is_refused_in_our_words(lasting: str) -> None:
+    book = epsilons.ledger.open(lasting)
+    with book._database.write() as connection:
+        connection.execute("DELETE FROM ledger")
+    book.close()
+    with pytest.raises(LedgerError, match="database refused"):
+        epsilons.ledger.open(lasting)
 
 
 def test_a_ledger_from_the_future_is_refused(lasting: str) -> None:
     book = epsilons.ledger.open(lasting)
     with book._database.write() as connection:
-        connection.execute(update(tables.ledger).values(format=tables.FORMAT + 1))
+        connection.execute("UPDATE ledger SET format = format + 1")
     book.close()
     with pytest.raises(LedgerError, match="newer release of epsilons"):
         epsilons.ledger.open(lasting)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import hashlib
+import sys
 from typing import Any
 
 import numpy as np
@@ -12,11 +13,24 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from epsilons.errors import DataError
-from epsilons.ledger.identity import digests, encode_id
+from epsilons.ledger import identity
+from epsilons.ledger.identity import BLAKE_2, SHA_256, digests, encode_id
 
 SALT = bytes(range(16))
 TEXTS = ["ann", "", "é", "e\u0301", "1", "日本", "ann "]
 NUMBERS = [0, 1, -1, 255, -(2**63), 2**63 - 1]
+
+
+#: The kind of digest that is tried: `kind` sets it.
+KINDS = [SHA_256]
+
+
+@pytest.fixture(autouse=True, params=[SHA_256, "in the engine", BLAKE_2])
+def kind(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Every kind of digest; and of SHA-256, all of them made by the engine, in pieces of two, or none."""
+    monkeypatch.setattr(identity, "_MANY", 1 if request.param == "in the engine" else 1 << 30)
+    monkeypatch.setattr(identity, "_PIECE", 2)
+    monkeypatch.setattr(sys.modules[__name__], "KINDS", [BLAKE_2 if request.param == BLAKE_2 else SHA_256])
 
 
 def slowly(person: object) -> bytes:
@@ -26,12 +40,14 @@ def slowly(person: object) -> bytes:
     elif isinstance(person, bytes):
         content = b"b" + person
     else:
-        content = b"i" + format(person, "x").encode()
-    return hashlib.blake2b(content, digest_size=16, key=SALT, person=b"epsilons person").digest()
+        content = b"i" + format(person, "x" if KINDS == [BLAKE_2] else "d").encode()
+    if KINDS == [BLAKE_2]:
+        return hashlib.blake2b(content, digest_size=16, key=SALT, person=b"epsilons person").digest()
+    return hashlib.sha256(SALT.hex().encode() + content).digest()[:16]
 
 
 def listed(ids: Any) -> list[bytes]:
-    made = digests(ids, SALT)
+    made = digests(ids, SALT, KINDS[0])
     assert made.dtype == np.uint8
     assert made.shape == (len(ids), 16)
     return [bytes(row) for row in made]

@@ -11,11 +11,9 @@ from random import Random
 from typing import Any
 
 import pytest
-from sqlalchemy import func, select, update
 
 import epsilons.ledger
 from epsilons.errors import BudgetExceeded, LedgerError
-from epsilons.ledger import tables
 from epsilons.ledger.ledger import Ledger
 from support.ledger_copies import Copy, copied, flip_a_bit, put_back
 from support.ledger_recount import balances
@@ -149,13 +147,17 @@ def test_a_new_ledger_does_not_take_the_place_of_a_lost_one(tmp_path: Path) -> N
         place.open()
 
 
+def edit_last_line(book: Ledger, **value: Any) -> None:
+    (column,) = value
+    with book._database.write() as connection:
+        last = "(SELECT max(seq) FROM journal)"
+        assert connection.execute(f"UPDATE journal SET {column} = :{column} WHERE seq = {last}", value).rowcount == 1
+
+
 def test_an_edited_line_under_the_head_is_refused(place: Place) -> None:
     book = place.open()
     charge(book, "one")
-    line = tables.journal
-    with book._database.write() as connection:
-        last = select(func.max(line.c.seq)).scalar_subquery()
-        connection.execute(update(line).where(line.c.seq == last).values(hash="x" * 64))
+    edit_last_line(book, hash="x" * 64)
     with pytest.raises(LedgerError):
         place.open()
 
@@ -168,11 +170,8 @@ def test_the_head_never_follows_a_broken_chain(place: Place, how: str) -> None:
     charge(book, "one")
     honest = place.copy()
     place.head.write_text(head)
-    line = tables.journal
     broken = {"a gap": {"seq": 1000}, "another hash": {"hash": "0" * 64}, "another body": {"body": "{}"}}[how]
-    with book._database.write() as connection:
-        last = select(func.max(line.c.seq)).scalar_subquery()
-        connection.execute(update(line).where(line.c.seq == last).values(**broken))
+    edit_last_line(book, **broken)
     with pytest.raises(LedgerError, match="has diverged"):
         place.open()
     assert place.head.read_text() == head

@@ -6,7 +6,6 @@ import stat
 from pathlib import Path
 
 import pytest
-from sqlalchemy import text
 
 import epsilons.ledger
 from epsilons.cli import app
@@ -25,7 +24,7 @@ def lose(address: str) -> None:
     book = epsilons.ledger.open(address)
     if not address.startswith("sqlite"):
         with book._database.write() as connection:
-            connection.execute(text(f"DROP SCHEMA {book._database.schema} CASCADE"))
+            connection.execute(f"DROP SCHEMA {book._database.schema} CASCADE")
     book.close()
     if address.startswith("sqlite"):
         for path in Path(address.removeprefix("sqlite:///")).parent.glob("people.ledger*"):
@@ -73,6 +72,33 @@ def test_one_place_has_many_spellings(tmp_path: Path, monkeypatch: pytest.Monkey
     assert "bob" not in str(refused.value)
     places.refuse_if_gone("postgresql://server/city?schema=other")
     assert "secret" not in (places.folder / "places").read_text()
+
+
+@pytest.mark.parametrize(
+    ("known", "same", "other"),
+    [
+        ("localhost/city", ["127.0.0.1/city", "[::1]:5432/city", "/city", "LocalHost./city?port=5432"], ":5433/city"),
+        (
+            "/city?host=/sockets",
+            ["/city?host=//sockets", "/city?host=/sockets/", "/city?host=/a/../sockets"],
+            "/city?host=/a",
+        ),
+        ("server/city?schema=a", ["SERVER/city?schema=a", "bob@server.:5432/city?schema=a"], "server/city"),
+        ("/city?host=a,127.0.0.1", ["/city?host=A,localhost"], "/city?host=a"),
+    ],
+)
+def test_a_server_is_known_however_it_is_written(known: str, same: list[str], other: str) -> None:
+    places = find_places()
+    places.remember(f"postgresql://{known}", "a" * 32)
+    for spelling in same:
+        with pytest.raises(LedgerError, match="is gone"):
+            places.refuse_if_gone(f"postgresql://{spelling}")
+        with pytest.raises(LedgerError, match="Another ledger stands"):
+            places.remember(f"postgresql://{spelling}", "b" * 32)
+        places.remember(f"postgres://{spelling}", "a" * 32)
+    places.refuse_if_gone(f"postgresql://{other}")
+    assert places.forget(f"postgresql://{same[0]}")
+    places.refuse_if_gone(f"postgresql://{known}")
 
 
 def test_another_ledger_at_a_known_place_is_refused(tmp_path: Path) -> None:

@@ -14,6 +14,7 @@ import epsilons.ledger
 from epsilons.errors import LedgerError
 from epsilons.ledger.consent import PUBLIC_CODE, WITHDRAW_CODE, Word, rank_openness
 from epsilons.ledger.ledger import Ledger
+from epsilons.ledger.statements import read_rosters
 from epsilons.ledger.values import StalePlanError, Terms
 from support.ledgers import ABOUT, TERMS, application, key, nano, person
 
@@ -53,6 +54,19 @@ def test_only_people_of_a_dataset_pay_for_it(ledger: Ledger) -> None:
     with pytest.raises(StalePlanError):
         ledger.reserve(key("two"), others, epoch=mine.epoch, kind="count", dataset=1)
     ledger.verify()
+
+
+def test_a_roster_is_read_by_its_numbers_however_they_are_spaced(ledger: Ledger) -> None:
+    people = {"ann": OPEN, "bob": Word(OPEN.code, '"2": ')}
+    for number in range(1, 13):
+        ledger.register(application(f"table {number}", people if number == 12 else {"ann": OPEN}, confirm=True))
+    assert read_rosters('{"12":"=open","2":""}') == {12: "=open", 2: ""}
+    before = [ledger.cohorts(number) for number in (1, 2, 12)]
+    assert [sum(cohort.people for cohort in found) for found in before] == [1, 1, 2]
+    with ledger._database.write() as connection:
+        connection.execute("""UPDATE cohorts SET datasets = replace(datasets, '": "', '":"')""")
+    for number, known in zip((1, 2, 12), before, strict=True):
+        assert [cohort.id for cohort in ledger.cohorts(number)] == [cohort.id for cohort in known]
 
 
 def test_who_is_gone_is_no_longer_charged_and_comes_back_with_what_was_spent(ledger: Ledger) -> None:
@@ -150,6 +164,43 @@ def test_many_newcomers_or_nobody_known_need_the_stewards_word(ledger: Ledger) -
     ledger.register(application("wages", {"y": OPEN}, version="3", confirm=True))
 
 
+def test_newcomers_count_until_the_steward_confirms_them(ledger: Ledger) -> None:
+    """The same people renamed, a few each time, would all have new budgets in the end."""
+    names = [str(n) for n in range(40)]
+
+    def register(version: int, renamed: int, confirm: bool = False) -> None:
+        people = [f"new {name}" if place < renamed else name for place, name in enumerate(names)]
+        asked = dict.fromkeys(people, OPEN)
+        ledger.register(application("wages", asked, version=str(version), confirm=confirm))
+
+    register(1, 0)
+    register(2, 2)
+    register(3, 2)  # nobody is new: what was noted stays
+    register(4, 4)
+    more = r"1 are new to this ledger and 39 known\. Another 4 joined before them, unconfirmed.*confirm=True"
+    for _ in range(2):
+        with pytest.raises(LedgerError, match=more):
+            register(5, 5)
+    register(5, 5, confirm=True)
+    register(6, 9)
+    with pytest.raises(LedgerError, match="4 joined before"):
+        register(7, 10)
+    ledger.register(application("health", dict.fromkeys(names[10:], OPEN)))  # counts by itself
+    ledger.verify()
+
+
+def test_newcomers_count_under_whatever_name(ledger: Ledger) -> None:
+    """The same people renamed, a few under each new name of a dataset, would all have new budgets in the end."""
+    names = [str(n) for n in range(40)]
+    ledger.register(application("wages", dict.fromkeys(names, OPEN)))
+    for step in (1, 2):
+        people = [f"new {name}" if place < 2 * step else name for place, name in enumerate(names)]
+        ledger.register(application(f"wages {step}", dict.fromkeys(people, OPEN)))
+    people = [f"new {name}" if place < 6 else name for place, name in enumerate(names)]
+    with pytest.raises(LedgerError, match="4 joined before them, unconfirmed"):
+        ledger.register(application("wages 3", dict.fromkeys(people, OPEN)))
+
+
 def test_preferences_that_name_nobody_need_the_stewards_word(ledger: Ledger) -> None:
     with pytest.raises(LedgerError, match=r"2 preferences of 2 name nobody in the data.*confirm=True"):
         ledger.register(application("wages", {"ann": STRICT, "bob": STRICT}, unmatched=2))
@@ -188,7 +239,7 @@ def test_the_same_version_again_needs_the_same_source(ledger: Ledger) -> None:
 def test_a_preview_changes_nothing_and_says_what_would_happen(ledger: Ledger) -> None:
     ledger.register(application("wages", {"ann": OPEN, "bob": OPEN}))
     head, asked = ledger.verify().head, {"cy": OPEN, "bob": STRICT}
-    _, shown = ledger.register(application("wages", asked, version="2"), preview=True)
+    shown = ledger.foresee(application("wages", asked, version="2")).expected
     assert ledger.verify().head == head
     _, done = ledger.register(application("wages", asked, version="2", confirm=True))
     named = ("joined", "known", "gone", "tightened")
@@ -298,7 +349,7 @@ def register(
 ) -> int:
     """In the ledger and, person by person, in the model; sometimes with the act that lets looser words hold."""
     given = application(name, asked, version, levels=levels, confirm=True)
-    _, shown = book.register(given, preview=True)
+    shown = book.foresee(given).expected
     loosen = luck.random() < 0.5
     if loosen:
         given = application(name, asked, version, levels=levels, confirm=True, loosen=shown.pending)

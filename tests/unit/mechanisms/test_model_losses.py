@@ -134,7 +134,7 @@ class Unclipped(LinearRegression):
     summary: ClassVar[str] = "unclipped"  # type: ignore[misc]
 
 
-arrays.SUMMARIES["unclipped"] = lambda statistic, rows, codes, levels: models._products(
+arrays.SUMMARIES["unclipped"] = lambda statistic, rows, codes, levels, _: models._products(
     statistic, rows, codes, levels, lambda target: np.asarray(target, float) * STEPS * 1.5
 )
 

@@ -6,17 +6,22 @@ import itertools
 import math
 from dataclasses import replace
 from fractions import Fraction
+from typing import Any
 
 import numpy as np
 import pytest
 
+import epsilons as eps
 from epsilons.errors import DataError, PlanError
 from epsilons.preferences import roster_of
+from epsilons.release import Release
+from epsilons.statistics import regression
 from epsilons.statistics.noisy_loss import NoisyLoss
 from epsilons.statistics.regression import LinearRegression, LogisticRegression, Regression
-from epsilons.summaries import arrays
+from epsilons.summaries import arrays, models
 from epsilons.summaries.arrays import ArrayPeople, Rows
 from epsilons.summaries.models import MODEL_STEPS as STEPS
+from epsilons.testing import seeded
 
 SQUARE = STEPS**2
 PUBLIC = [float("inf")]
@@ -262,3 +267,47 @@ def test_shapes_are_public_and_may_be_refused() -> None:
 def test_a_masked_entry_is_missing() -> None:
     X = np.ma.masked_array([[0.1], [0.2], [0.9]], mask=[[False], [False], [True]])
     assert np.isnan(Rows.pair(X, [1, 2, 3]).features).tolist() == [[False], [False], [True]]
+
+
+WEIGHED = {"some alike": [5, 3, 5, 5, 3, 0], "all alike": [7] * 6, "none alike": [1, 2, 3, 4, 5, 6]}
+
+
+@pytest.mark.parametrize("weights", WEIGHED.values(), ids=WEIGHED)
+def test_levels_of_one_weight_add_up_to_the_same_as_one(weights: list[int]) -> None:
+    random = np.random.default_rng(4)
+    rows = random.uniform(-1, 1, (300, 3))
+    people = ArrayPeople(Rows(rows[:, :-1], rows[:, -1]), roster_of(random.choice([1, 2, 3, 4, 5, 6.0], 300)))
+    merged, left = models.merge_levels(people, tuple(weights))
+    assert left == tuple(dict.fromkeys(weights))
+    before, after = (one.tally(linear(2))[0].astype(object) for one in (people, merged))
+    assert (np.array(left, object) @ after).tolist() == (np.array(weights, object) @ before).tolist()
+    assert sum(merged.levels.sizes) == 300
+    assert np.dot(left, merged.levels.sizes) == np.dot(weights, people.levels.sizes)
+
+
+def test_the_comparison_sees_levels_of_two_weights_made_one() -> None:
+    """The planted bug: the first two levels are taken for one, though they weigh something else."""
+    random = np.random.default_rng(4)
+    rows = random.uniform(-1, 1, (60, 3))
+    people = ArrayPeople(Rows(rows[:, :-1], rows[:, -1]), roster_of(random.choice([1, 2, 3.0], 60)))
+    planted, _ = models.merge_levels(people, (5, 5, 7))
+    before, after = (one.tally(linear(2))[0].astype(object) for one in (people, planted))
+    assert (np.array([5, 7], object) @ after).tolist() != (np.array([5, 6, 7], object) @ before).tolist()
+
+
+@pytest.mark.parametrize("complete", [True, False])
+def test_a_fit_is_the_same_whether_or_not_levels_are_merged(complete: bool, monkeypatch: pytest.MonkeyPatch) -> None:
+    random = np.random.default_rng(6)
+    X, epsilons = random.uniform(-1, 1, (4000, 2)), random.choice(np.linspace(0.1, 2, 40), 4000)
+    y = X @ [0.5, -0.2]
+
+    def fit() -> Release:
+        known: dict[str, Any] = {"bounds_X": (-1, 1), "bounds_y": (-1, 1), "complete": complete}
+        return eps.linear_regression(X, y, epsilons, mechanism="weighted", entropy=seeded(1), **known)
+
+    merged = fit()
+    monkeypatch.setattr(regression, "merge_levels", lambda people, weights: (people, weights))
+    apart = fit()
+    assert merged.value == apart.value
+    assert merged.details == apart.details
+    assert merged.guarantee == apart.guarantee

@@ -4,15 +4,14 @@ from __future__ import annotations
 
 import builtins
 import threading
+from contextlib import ExitStack, closing
 from typing import Any
 
 import pytest
-from sqlalchemy import event, text, update
 
 import epsilons.ledger
 from epsilons.cli.app import main
 from epsilons.errors import LedgerError
-from epsilons.ledger import tables
 from epsilons.ledger.opening import OWNER
 from epsilons.storage import postgres, show_address
 from epsilons.storage.postgres import Postgres
@@ -76,24 +75,32 @@ def test_two_ledgers_in_one_database_are_apart(postgres_server: str) -> None:
 def test_the_tables_stand_in_a_schema_of_their_own(postgres_server: str) -> None:
     database = Postgres(postgres_server, OWNER)
     assert database.schema == "epsilons"
-    with database.read() as connection:
-        assert connection.get_execution_options()["schema_translate_map"] == {None: "epsilons"}
+    for begin in (database.read, database.write):
+        with begin() as connection:
+            assert connection.execute("SHOW search_path").fetchone()[0] == "epsilons"
+    # No longer than the transaction: behind a pooler the next one may be somebody else's.
+    (driver,) = database._idle
+    assert driver.execute("SHOW search_path").fetchone() != ("epsilons",)
     database.close()
 
 
 def test_a_commit_waits_for_the_disk_and_a_writer_takes_its_turn_first(url: str) -> None:
     book = epsilons.ledger.open(url)
-    seen: list[str] = []
-    event.listen(book._database._engine, "before_cursor_execute", lambda *given: seen.append(given[2]))  # type: ignore[attr-defined]
     with book._database.write() as connection:
         for setting in ("synchronous_commit", "fsync"):
-            assert connection.execute(text(f"SHOW {setting}")).scalar_one() == "on"
-    assert "pg_advisory_xact_lock" in seen[0]
+            assert connection.execute(f"SHOW {setting}").fetchone()[0] == "on"
+        assert connection.execute("SHOW transaction_isolation").fetchone()[0] == "read committed"
+        mine = "pid = pg_backend_pid() AND locktype = 'advisory' AND granted"
+        assert connection.execute(f"SELECT count(*) FROM pg_locks WHERE {mine}").fetchone()[0] == 1
+    with book._database.read() as connection:
+        assert connection.execute("SHOW transaction_isolation").fetchone()[0] == "repeatable read"
+        assert connection.execute("SHOW transaction_read_only").fetchone()[0] == "on"
+        assert connection.execute(f"SELECT count(*) FROM pg_locks WHERE {mine}").fetchone()[0] == 0
     book.close()
 
 
 def test_a_server_that_does_not_wait_for_the_disk_is_refused(url: str, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("epsilons.storage.postgres._BEGIN", "SELECT %(lock)s::text, 'off'")
+    monkeypatch.setattr("epsilons.storage.postgres._WRITE", "BEGIN; SELECT 1, 'off'")
     with pytest.raises(LedgerError, match="does not wait for the disk"):
         epsilons.ledger.open(url)
 
@@ -109,8 +116,9 @@ def test_a_writer_waits_for_the_one_before(url: str) -> None:
     with book._database.write() as connection:
         waiting = threading.Thread(target=second)
         waiting.start()
-        held = text("SELECT count(*) FROM pg_locks WHERE locktype = 'advisory' AND NOT granted")
-        while not connection.execute(held).scalar_one():
+        while not connection.execute(
+            "SELECT count(*) FROM pg_locks WHERE locktype = 'advisory' AND NOT granted"
+        ).fetchone()[0]:
             pass
         order.append("first")
     waiting.join()
@@ -122,12 +130,13 @@ def test_a_writer_waits_for_the_one_before(url: str) -> None:
 def test_a_writer_that_hangs_loses_its_change_and_the_next_goes_on(url: str, monkeypatch: pytest.MonkeyPatch) -> None:
     book, other = epsilons.ledger.open(url), epsilons.ledger.open(url)
     with monkeypatch.context() as patch:
-        brief = postgres._BEGIN.replace(f"'{postgres.STILL_SECONDS}s'", "'200ms'")
-        assert brief != postgres._BEGIN
-        patch.setattr("epsilons.storage.postgres._BEGIN", brief)
+        read, write = book._database._begin
+        brief = write.replace(f"'{postgres.STILL_SECONDS}s'", "'200ms'")
+        assert brief != write
+        patch.setattr(book._database, "_begin", (read, brief))
         hanging = book._database.write()
         connection = hanging.__enter__()
-    connection.execute(update(tables.ledger).values(epoch=7))
+    connection.execute("UPDATE ledger SET epoch = 7")
     other.enroll([person("ann")], [nano("1")])
     with pytest.raises(LedgerError, match="connection to the ledger's database broke"):
         hanging.__exit__(None, None, None)
@@ -137,25 +146,56 @@ def test_a_writer_that_hangs_loses_its_change_and_the_next_goes_on(url: str, mon
     other.close()
 
 
-def test_a_guard_holds_against_a_client_that_takes_no_turn(url: str) -> None:
+def test_a_guard_holds_against_a_client_that_takes_no_turn(url: str, monkeypatch: pytest.MonkeyPatch) -> None:
     """The charge is judged in the UPDATE itself: a change that slipped in between reading and charging is seen."""
     book = epsilons.ledger.open(url)
     book.settle_terms("absent", 1)
     book.enroll([person("ann")], [nano("1")])
     database = Postgres(url, OWNER)
-    rude = f"UPDATE {database.schema}.cohorts SET spent = granted, reserved = 0 WHERE id = 1"
+    real = postgres.Connection.executemany
 
-    def slip_in(_connection: Any, _cursor: Any, statement: str, *_rest: Any) -> None:
-        if statement.startswith("INSERT INTO") and ".charges " in statement:
-            with database._engine.begin() as connection:
-                connection.execute(text(rude))
+    def slip_in(connection: postgres.Connection, sql: str, rows: Any) -> None:
+        if "INTO charges" in sql:
+            with closing(database._connect()) as rude:
+                rude.execute(f"UPDATE {database.schema}.cohorts SET spent = granted, reserved = 0 WHERE id = 1")
+        real(connection, sql, rows)
 
-    event.listen(book._database._engine, "before_cursor_execute", slip_in)  # type: ignore[attr-defined]
+    monkeypatch.setattr(postgres.Connection, "executemany", slip_in)
     with pytest.raises(LedgerError, match="changed since this question was planned"):
         book.reserve(key("one"), {1: 1}, epoch=1, kind="count")
+    assert book.cohorts()[0].left == 0
     assert book.history() == ()
-    database.close()
     book.close()
+
+
+def end_session(other: Postgres, session: int) -> None:
+    """As a restart of the server would."""
+    with other.read() as connection:
+        assert connection.execute("SELECT pg_terminate_backend(:session, 5000)", {"session": session}).fetchone()[0]
+
+
+def test_a_connection_that_broke_while_it_was_idle_does_not_matter(url: str) -> None:
+    book, other = epsilons.ledger.open(url), Postgres(url, OWNER)
+    for driver in book._database._idle:
+        end_session(other, driver.info.backend_pid)
+    assert book.cohorts() == ()
+    book.settle_terms("absent", 1)
+    other.close()
+    book.close()
+
+
+def test_a_process_has_few_connections_and_threads_wait_for_one(url: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    database = Postgres(url, OWNER)
+    monkeypatch.setattr("epsilons.storage.postgres.TURN_SECONDS", 0.01)
+    with ExitStack() as all_at_once:
+        for _ in range(2 * postgres.CONNECTIONS):
+            all_at_once.enter_context(database.read())
+        with pytest.raises(LedgerError, match="could not be reached"), database.read():
+            pass
+    assert len(database._idle) == postgres.CONNECTIONS
+    with database.read() as connection:
+        assert connection.execute("SELECT 1").fetchone()[0] == 1
+    database.close()
 
 
 def test_a_broken_connection_is_said_and_the_next_question_goes_on(url: str) -> None:
@@ -166,10 +206,8 @@ def test_a_broken_connection_is_said_and_the_next_question_goes_on(url: str) -> 
 
     def broken() -> None:
         with book._database.write() as connection:
-            mine = connection.execute(text("SELECT pg_backend_pid()")).scalar_one()
-            with other._engine.begin() as end:
-                end.execute(text(f"SELECT pg_terminate_backend({mine}, 5000)"))
-            connection.execute(text("SELECT 1"))
+            end_session(other, connection.execute("SELECT pg_backend_pid()").fetchone()[0])
+            connection.execute("SELECT 1").fetchone()[0]
 
     with pytest.raises(LedgerError, match="connection to the ledger's database broke") as refusal:
         broken()
@@ -182,13 +220,17 @@ def test_a_broken_connection_is_said_and_the_next_question_goes_on(url: str) -> 
 
 def test_a_ledger_opens_its_own_connections_after_a_fork(url: str, monkeypatch: pytest.MonkeyPatch) -> None:
     database = Postgres(url, OWNER)
-    before = database._engine
+    with database.read():
+        pass
+    (before,) = database._idle
     with monkeypatch.context() as patch:
         patch.setattr("epsilons.storage.base.os.getpid", lambda: -1)
         with database.read() as connection:
-            assert connection.engine.pool is not before.pool
-    database.close()
-    before.dispose()
+            assert connection._driver is not before
+        database.close()
+    # The one before is its own process's, and as good as it was.
+    assert before.execute("SELECT 1").fetchone() == (1,)
+    before.close()
 
 
 SECRETS = ("ann", "p@ss?word", "hunter2", "key-word", "/etc/pass", "p%40ss%3Fword")

@@ -62,7 +62,8 @@ def test_blocks_and_slices_do_not_matter(monkeypatch: pytest.MonkeyPatch) -> Non
     for block, rows, product in ((64, 32, 8), (128, 128, 100), (1, 1, 1)):
         monkeypatch.setattr(models, "_BLOCK", block)
         monkeypatch.setattr(models, "_SLICE", rows)
-        monkeypatch.setattr(models, "_PRODUCT", product)
+        monkeypatch.setattr(models, "_ALONE", product * len(BOUNDS) ** 2)
+        monkeypatch.setattr(models, "_LEAST", 1)
         assert np.array_equal(product_sums(features, target, BOUNDS, np.asarray, codes, 5), whole)
 
 

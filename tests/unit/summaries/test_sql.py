@@ -26,7 +26,8 @@ from epsilons.statistics.histogram import Histogram
 from epsilons.statistics.total import Mean, Sum
 from epsilons.statistics.unbounded import UnboundedOrder
 from epsilons.statistics.variance import Variance
-from epsilons.summaries import arrays
+from epsilons.summaries import arrays, sql
+from epsilons.summaries.cells import CellCounts, CellRows
 from epsilons.summaries.columns import Keys
 from epsilons.summaries.sql import Prepared, cells, check_room, tally
 from support.hostile import FLOATS, INTS
@@ -118,8 +119,9 @@ def test_grid_points_are_those_of_the_arrays(engine: DuckDB, drawn: Any, statist
     prepared = prepare(engine, {"value": pa.array(values, KINDS[kind][0])}, codes)
     expected = arrays.cells(statistic, as_array(kind, values), np.array(codes, np.uint8), LEVELS)
     (found,) = cells(prepared, statistic, "value")
-    assert found.sorted_cells(np.arange(LEVELS), LEVELS).keys.tolist() == expected.keys.tolist()
-    assert found.missing.tolist() == expected.missing.tolist()
+    ordered = found.sorted_cells(np.arange(LEVELS), LEVELS)
+    assert ordered.keys.tolist() == expected.keys.tolist()
+    assert ordered.missing.tolist() == expected.missing.tolist()
 
 
 @pytest.mark.parametrize("statistic", [s for s in ADDITIVE if not isinstance(s, Count)], ids=lambda s: str(s)[:60])
@@ -229,6 +231,32 @@ def test_a_key_of_a_subclass_is_the_plain_one() -> None:
 def test_groups_that_cannot_be_asked(by: Any) -> None:
     with pytest.raises(PlanError):
         Keys.of(by, Schema([Column("a", "number", -(2**63), 2**63 - 1)]))
+
+
+@pytest.mark.parametrize("keys", [{"region": ["north", "west", "none"]}, {"age": [0.0, 3, 7]}, None])
+def test_pairs_of_groups_are_the_same_counted_and_one_by_one(
+    engine: DuckDB, keys: Any, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Against a loop over rows: with a condition, missing values, levels unknown, keys of two spellings or none."""
+    random = np.random.default_rng(8)
+    regions, ages = random.choice(["north", "south", "west"], 500), random.choice([0.0, -0.0, 3.0, 4.0], 500)
+    values = np.where(random.random(500) < 0.1, math.nan, random.normal(50, 30, 500))
+    codes, year = random.integers(0, LEVELS + 1, 500), random.integers(0, 2, 500)
+    columns = {"region": pa.array(regions), "age": pa.array(ages), "wage": pa.array(values), "year": pa.array(year)}
+    prepared, statistic = prepare(engine, columns, codes.tolist()), order.median((0.0, 100.0), 1)
+    by, where = keys and Keys.of(keys, prepared.schema), parse("year = 1", prepared.schema)
+    expected = []
+    for key in by.labels if by else [None]:
+        here = (year == 1) & (codes < LEVELS)
+        here &= True if key is None else (regions == key if "region" in keys else ages == key)
+        expected.append(arrays.cells(statistic, values[here], codes[here].astype(np.uint8), LEVELS))
+    for most in (sql.MOST_PAIRS, 0):
+        monkeypatch.setattr(sql, "MOST_PAIRS", most)
+        found = cells(prepared, statistic, "wage", by=by, where=where)
+        assert {type(one) for one in found} == {CellRows if most == 0 else CellCounts}
+        ordered = [one.sorted_cells(np.arange(LEVELS), LEVELS) for one in found]
+        assert [one.keys.tolist() for one in ordered] == [one.keys.tolist() for one in expected]
+        assert [one.missing.tolist() for one in ordered] == [one.missing.tolist() for one in expected]
 
 
 def test_people_are_counted_once(engine: DuckDB) -> None:

@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from epsilons.cli import output
-from epsilons.cli.errors import refusing
+from epsilons.cli.errors import parameters_of, refusing, write_argument
 from epsilons.cli.options import dataset_file, read_bounds
 from epsilons.display import show_count, toml_key, toml_value
 from epsilons.errors import Argument, DataError, EpsilonsError, PreferenceError, printable
@@ -117,7 +117,11 @@ def check(dataset: str, steward: bool, as_json: bool) -> None:
     from epsilons.dataset.preview import look_over
 
     with refusing([register]), output.preparing(f"Reading {dataset}"):
-        seen = look_over(**lasting_arguments(dataset, reading=True), steward=steward)
+        seen = look_over(
+            **lasting_arguments(dataset, reading=True),
+            steward=steward,
+            write=lambda argument: write_argument(argument, parameters_of([register])),
+        )
     output.print_json(seen.to_dict()) if as_json else output.write(str(seen))
 
 

@@ -6,9 +6,8 @@ import contextlib
 import inspect
 import json
 import os
-import re
 import sys
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import closing, nullcontext
 from typing import TYPE_CHECKING, Any
 
@@ -27,12 +26,13 @@ from epsilons.cli.output import (
     write,
 )
 from epsilons.display import show_count, show_key, text_table
-from epsilons.errors import LedgerError
+from epsilons.errors import EpsilonsError
 from epsilons.guarantee import to_epsilon
+from epsilons.storage import show_address
 from epsilons.storage.files import open_private
 
 if TYPE_CHECKING:
-    from epsilons.ledger import Past, Remaining, Statement
+    from epsilons.ledger import Past, Remaining
     from epsilons.ledger.ledger import Ledger
 
 # A ledger to try the commands on, so that the lines of the examples work as pasted.
@@ -66,18 +66,41 @@ def _on_a_ledger(example: str, make: str = _MAKE) -> Callable[[Any], Any]:
 def _open(place: str | None, named: str | None, anchor: str | None, **how: Any) -> Ledger:
     from epsilons import ledger
 
-    return ledger.open(_find_address(place, named), anchor=anchor, create=False, **how)
+    return ledger.open(_find_address(place, named)[0], anchor=anchor, create=False, **how)
 
 
-def _find_address(place: str | None, named: str | None) -> str:
-    given = place or named
+def _find_address(place: str | None, named: str | None) -> tuple[str, str | None]:
+    """(the address, the dataset's name if it was a dataset file that was given)."""
+    given, dataset = place or named, None
     if given and given.endswith(".toml"):
         from epsilons.dataset.declared import lasting_arguments
 
-        given = lasting_arguments(given)["ledger"]
+        declared = lasting_arguments(given)
+        given, dataset = declared["ledger"], declared["name"]
     if not given:
         raise click.UsageError("Which ledger? Name it: epsilons ledger show sqlite:///people.ledger")
-    return given if "://" in given else f"sqlite:///{os.path.abspath(given)}"
+    return given if "://" in given else f"sqlite:///{os.path.abspath(given)}", dataset
+
+
+@contextlib.contextmanager
+def _open_of(
+    place: str | None, named: str | None, anchor: str | None, every: bool = False
+) -> Iterator[tuple[Ledger, int | None]]:
+    """The ledger, and the number of a dataset: that of a dataset file where the ledger holds others, too.
+
+    None: `every` dataset is meant.
+    """
+    address, name = _find_address(place, named)
+    with closing(_open(place, named, anchor)) as ledger:
+        names = {one.name for one in ledger.registrations()}
+        if every or name is None or names <= {name}:
+            yield ledger, None
+            return
+        from epsilons.dataset.registering import find_registered
+
+        yield ledger, find_registered(name, ledger, None).dataset
+    command = click.get_current_context().command_path
+    note(f"This is about {name} alone. The ledger holds {len(names)} datasets: {command} {show_address(address)}")
 
 
 command = Group("ledger", help="What is left, what was asked, one person's account, and whether the ledger adds up.")
@@ -88,9 +111,9 @@ COMMANDS = {"ledger": command}
 @_on_a_ledger("show try.ledger")
 def show(as_json: bool, **where: Any) -> None:
     """What is left at every level, in epsilon and in questions like the last one."""
-    with closing(_open(**where)) as ledger:
-        left = ledger.remaining()
-        document = _state(ledger, left)
+    with _open_of(**where) as (ledger, dataset):
+        left = ledger.remaining(dataset)
+        document = _state(ledger, left, dataset)
     print_json(document) if as_json else _show_state(document, left)
 
 
@@ -98,8 +121,8 @@ def show(as_json: bool, **where: Any) -> None:
 @_on_a_ledger("history try.ledger")
 def history(as_json: bool, **where: Any) -> None:
     """Every question that was ever charged, with the grants that were in force and what each of them paid."""
-    with closing(_open(**where)) as ledger:
-        document = [_release(past) for past in ledger.history()]
+    with _open_of(**where) as (ledger, dataset):
+        document = [_release(past) for past in ledger.history(dataset)]
     print_json(document) if as_json else _show_history(document)
 
 
@@ -115,8 +138,9 @@ def answers(number: str | None, place: str | None, as_json: bool, **where: Any) 
         if place is not None:
             raise click.UsageError(f"{number!r} is not the number of a release.")
         number, place = None, number
-    with closing(_open(place, **where)) as ledger:
-        stored, left = StoredAnswers.of(ledger, None if number is None else int(number)), ledger.remaining()
+    with _open_of(place, **where, every=number is not None) as (ledger, dataset):
+        which = None if number is None else int(number)
+        stored, left = StoredAnswers.of(ledger, which, dataset), ledger.remaining(dataset)
     if number is not None:
         (release,) = stored.values()
         if as_json:
@@ -136,7 +160,8 @@ def answers(number: str | None, place: str | None, as_json: bool, **where: Any) 
 def person(person: str, as_json: bool, **where: Any) -> None:
     """One person's account, in plain language.
 
-    ID is the person's id as it stands in the table. Digits are looked up as a number and as text.
+    ID is the person's id as it stands in the table. Digits are looked up as a number and as text where no dataset is
+    registered yet, so that the kind of ids is not settled.
     """
     with closing(_open(**where)) as ledger:
         accounts = _accounts(ledger, person)
@@ -221,7 +246,7 @@ def forget(as_json: bool, place: str | None, named: str | None, anchor: str | No
     """
     from epsilons.ledger.opening import find_places
 
-    address = _find_address(place, named)
+    address, _ = _find_address(place, named)
     if not yes:
         if not sys.stdin.isatty():
             raise click.UsageError("A new ledger there lets everyone's budget start anew: say --yes as well.")
@@ -238,12 +263,13 @@ def forget(as_json: bool, place: str | None, named: str | None, anchor: str | No
 # Documents and tables -----------------------------------------------------------------------------------------------
 
 
-def _state(ledger: Ledger, left: Remaining) -> dict[str, Any]:
+def _state(ledger: Ledger, left: Remaining, dataset: int | None) -> dict[str, Any]:
     from epsilons.ledger.values import list_active
 
     terms = ledger.terms()
     return {
         "ledger": ledger.id,
+        "dataset": next((one.name for one in ledger.registrations() if one.dataset == dataset), None),
         **{name: terms and getattr(terms, name) for name in ("neighbors", "rows_per_person", "allow_individual")},
         "epoch": ledger.epoch,
         "levels": [{**one.to_dict(), "questions_left": left.questions.get(one.granted)} for one in left.levels],
@@ -265,7 +291,8 @@ def _finite(nano: int | None) -> float | None:
 def _show_state(document: Mapping[str, Any], left: Remaining) -> None:
     (sheet,) = left.sheets()
     table = text_table(sheet.head, sheet.rows, width())
-    write(f"Ledger {document['ledger']}\n\n{table}\n{sheet.notes[0]}")
+    about = f", dataset {document['dataset']}" if document["dataset"] else ""
+    write(f"Ledger {document['ledger']}{about}\n\n{table}\n{sheet.notes[0]}")
     write(f"Public: {document['public']:,}. Withdrawn: {document['withdrawn']:,}.")
     if document["quotas"]:
         write("\nAnalysts' quotas (for fairness only, no privacy budget)")
@@ -312,24 +339,20 @@ def _show_history(document: Sequence[Mapping[str, Any]]) -> None:
 
 def _accounts(ledger: Ledger, person: str) -> list[dict[str, Any]]:
     """The accounts that a person's id may mean, each with how it was read."""
-    from epsilons.ledger.identity import digests, normal_form
+    from epsilons.cli.commands.person import document, read_ids
+    from epsilons.dataset.registry import find_people
+    from epsilons.engines.base import Column
 
-    terms = ledger.terms()
-    person = normal_form(person) if terms is not None and terms.spelling == "normal" else person
-    number = {"number": int(person)} if re.fullmatch(r"-?[0-9]{1,1000}", person) else {}
-    found = []
-    for kind, reading in {**number, "text": person}.items():
-        with contextlib.suppress(LedgerError):
-            found.append(_account(kind, ledger.statement(digests([reading], ledger.salt)[0].tobytes())))
+    terms, refused, found = ledger.terms(), list[EpsilonsError](), []
+    for kind in ("number", "text") if terms is None or terms.ids is None else (terms.ids,):
+        try:
+            (digest,) = find_people(ledger, read_ids([person], kind), Column("id", kind))
+            found.append({"id_read_as": kind, **document(ledger.statement(digest.tobytes()))})
+        except EpsilonsError as error:
+            refused.append(error)
     if not found:
-        raise LedgerError("This person has no account here.", suggest="the id as it stands in the table")
+        raise refused[-1]
     return found
-
-
-def _account(kind: str, statement: Statement) -> dict[str, Any]:
-    from epsilons.cli.commands.person import document
-
-    return {"id_read_as": kind, **document(statement)}
 
 
 def _show_mark(number: int | None) -> None:

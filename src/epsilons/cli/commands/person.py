@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator
+import re
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager, suppress
 from typing import TYPE_CHECKING, Any
 
@@ -35,20 +36,20 @@ def _people(dataset: str) -> Iterator[Registry]:
     named = lasting_arguments(dataset)
     book = ledger.open(named["ledger"], create=False)
     try:
+        book.verify(thorough=False)
         yield find_registered(named["name"], book, named["ledger"])
     finally:
         book.close()
 
 
-def _ids(who: tuple[str, ...], people: Registry) -> list[Any]:
-    """Ids as they were typed, in the kind of this ledger's."""
-    if people.person.family == "text":
+def read_ids(who: Sequence[str], kind: str) -> list[Any]:
+    """Ids as they were typed, in a kind of ids: text or number."""
+    if kind == "text":
         return list(who)
-    try:
-        return [int(one) for one in who]
-    except ValueError:
+    if not all(re.fullmatch(r"-?[0-9]+", one) for one in who):
         rule = "This ledger's ids are whole numbers."
-        raise PreferenceError("An id is not a number.", rule=rule, suggest="the id as it stands in the data") from None
+        raise PreferenceError("An id is not a number.", rule=rule, suggest="the id as it stands in the data")
+    return [int(one) for one in who]
 
 
 @command.command()
@@ -63,7 +64,7 @@ def statement(dataset: str, who: str, as_json: bool) -> None:
       epsilons person statement people.toml 17
     """
     with _people(dataset) as people:
-        told = people.statement(_ids((who,), people)[0])
+        told = people.statement(*read_ids([who], people.person.family))
     print_json(document(told)) if as_json else write("\n".join(told.sentences))
 
 
@@ -86,7 +87,7 @@ def level(dataset: str, who: str, level: str, as_json: bool) -> None:
                 said = float(level)
         if said == math.inf:
             raise PreferenceError("Nobody becomes public by a number.", suggest="public for LEVEL")
-        person = _ids((who,), people)[0]
+        (person,) = read_ids([who], people.person.family)
         done = people.set_level({person: said})
         now = people.statement(person)
     _tell(done, as_json, "\n".join([_change(done), *now.sentences[1:]]))
@@ -104,7 +105,7 @@ def withdraw(dataset: str, who: tuple[str, ...], as_json: bool) -> None:
       epsilons person withdraw people.toml 17 23
     """
     with _people(dataset) as people:
-        done = people.withdraw(_ids(who, people))
+        done = people.withdraw(read_ids(who, people.person.family))
     _tell(done, as_json, f"Withdrawn: {show_count(done.withdrawn, 'person', 'people')}.")
 
 

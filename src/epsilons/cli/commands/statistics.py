@@ -3,17 +3,20 @@
 from __future__ import annotations
 
 import textwrap
+from contextlib import suppress
 from typing import TYPE_CHECKING, Any
 
 import click
 
 from epsilons.arguments.options import QUERIES, TABLES
 from epsilons.cli import options, output
+from epsilons.errors import PlanError
 from epsilons.statistics.catalogue import CATALOGUE
 from epsilons.statistics.entry import Entry
 
 if TYPE_CHECKING:
     from epsilons.dataset import Dataset
+    from epsilons.planner.guesses import Known
 
 
 def _command(entry: Entry) -> click.Command:
@@ -39,9 +42,19 @@ def _command(entry: Entry) -> click.Command:
 
 
 def _show_plan(people: Dataset, entry: Entry, asked: dict[str, Any], as_json: bool) -> None:
-    plan = people.plan(entry.name, asked.pop("target" if entry.model else "column", None), **asked)
-    where = asked.get("where")
-    output.print_json({**plan.to_dict(), "where": where}) if as_json else output.write(output.under(where) + str(plan))
+    """The plan of the question as the command asks it: by its own flags, whatever was answered before."""
+    column, where = asked.pop("target" if entry.model else "column", None), asked.get("where")
+    plan = people.plan(entry.name, column, **asked, past=False)
+    if as_json:
+        output.print_json({**plan.to_dict(), "where": where})
+        return
+    output.write(output.under(where) + str(plan))
+    known: tuple[Known, ...] = ()
+    with suppress(PlanError):  # an error may be out of reach by them
+        known = people.plan(entry.name, column, **asked).known
+    if known:
+        flags = ", ".join(f"--{one.name} {one.value:.3g} (release {one.release})" for one in known)
+        output.note(f"Past answers suggest {flags}. The command goes by its own flags alone.")
 
 
 @click.command(short_help="What a question would cost and how far it would err. Free.")

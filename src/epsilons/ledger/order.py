@@ -1,0 +1,60 @@
+"""Digests in order: sorting millions of them, and finding some among others, as numbers instead of bytes."""
+
+import numpy as np
+from numpy.typing import NDArray
+
+from epsilons.ledger.values import DIGEST_BYTES
+
+#: 16 bytes each, which sort and compare like the digests they hold.
+Sorted = NDArray[np.bytes_]
+Codes = NDArray[np.int64]
+_HALF = DIGEST_BYTES // 2
+
+
+def as_sorted(people: NDArray[np.uint8]) -> Sorted:
+    """Rows of 16 bytes as texts of a fixed width; nothing is copied."""
+    return np.ascontiguousarray(people).view(f"S{DIGEST_BYTES}").reshape(-1)
+
+
+def halves(people: Sorted) -> tuple[NDArray[np.uint64], NDArray[np.uint64]]:
+    """The first and the last 8 bytes of each digest, as numbers that sort as the bytes do."""
+    both = np.ascontiguousarray(people).view(np.uint8).reshape(-1, DIGEST_BYTES)
+    first, last = (np.ascontiguousarray(both[:, at : at + _HALF]) for at in (0, _HALF))
+    return first.view(">u8").reshape(-1).astype(np.uint64), last.view(">u8").reshape(-1).astype(np.uint64)
+
+
+def sort_by(people: Sorted, *then: NDArray[np.integer]) -> Codes | slice:
+    """The places that sort people, the same ones by what follows; all as they stand if they are sorted already."""
+    first, last = halves(people)
+    if (first[1:] > first[:-1]).all():
+        return slice(None)
+    order = np.argsort(first, kind="stable")
+    sorted_ = first[order]
+    if (sorted_[1:] == sorted_[:-1]).any():  # the same person twice, or two people who agree in 64 bits
+        order = np.lexsort((*reversed(then), last, first))
+    return order
+
+
+def is_new(people: Sorted) -> NDArray[np.bool_]:
+    """Of sorted people, which are others than the one before."""
+    first, last = halves(people)
+    new = np.ones(len(people), bool)
+    new[1:] = (first[1:] != first[:-1]) | (last[1:] != last[:-1])
+    return new
+
+
+def locate(known: Sorted, people: Sorted) -> Codes:
+    """The place of each of these people among those who are known, both sorted, each once; -1 for those who are not."""
+    places = np.full(len(people), -1)
+    if len(known) == 0 or len(people) == 0:
+        return places
+    among, asked = halves(known), halves(people)
+    if (among[0][1:] == among[0][:-1]).any():
+        # Two people agree in 64 bits, which among ten million happens once in 370,000 rosters.
+        at = np.searchsorted(known, people)
+    else:
+        at = np.searchsorted(among[0], asked[0])
+    at = np.minimum(at, len(known) - 1)
+    found = (among[0][at] == asked[0]) & (among[1][at] == asked[1])
+    places[found] = at[found]
+    return places

@@ -1,0 +1,169 @@
+"""Who stands where, as columns: sorted segments of (digest, line, cohort) instead of a row for every person.
+
+Whoever joins or moves is an entry: their digest, the line of the journal that says so, the cohort that they come to. An
+entry never changes and is never dropped. Of a person's entries the last one holds; all of them are their past. The
+journal has, for every line, who came to which cohort, as a hash of their digests: entries are held to it by `recount`.
+
+A change of the roster adds a segment, sorted by digest and line. Segments that are not much larger are merged into it,
+so that there are few of them, whatever has changed how often, and an entry is copied about as often as everything has
+doubled. A segment is kept in parts, so that one person is found by reading one part of each.
+"""
+
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import closing
+from typing import Any, NamedTuple, Self
+
+import numpy as np
+from numpy.typing import NDArray
+
+from epsilons.errors import LedgerError
+from epsilons.ledger.order import Codes, Sorted, is_new, locate, sort_by
+from epsilons.ledger.values import DIGEST_BYTES
+from epsilons.storage.base import Connection
+
+#: So many entries are in a part; fewer in the last one.
+PART = 1 << 16
+#: Up to so many people are looked up one by one; for more, one pass over everybody is faster.
+_FEW = 500
+_WIDTH = f"S{DIGEST_BYTES}"
+_NUMBER = np.dtype("<u4")
+_PARTS = "SELECT segment, part, first, newest, entries, content FROM segments"
+#: Every part, in order.
+ALL = f"{_PARTS} ORDER BY segment, part"
+_ADD = "INSERT INTO segments VALUES (:segment, :part, :first, :newest, :entries, :content)"
+
+
+class Entries(NamedTuple):
+    """Sorted by digest and line."""
+
+    people: Sorted
+    lines: NDArray[np.uint32]
+    cohorts: NDArray[np.uint32]
+
+    @classmethod
+    def of(cls, people: Sorted, lines: NDArray[Any], cohorts: NDArray[Any]) -> Self:
+        """In whatever order."""
+        order = sort_by(people, lines)
+        return cls(people[order], lines[order].astype(_NUMBER), cohorts[order].astype(_NUMBER))
+
+    @classmethod
+    def joined(cls, several: Sequence[Self]) -> Self:
+        """All entries of several, which may be about the same people."""
+        return several[0] if len(several) == 1 else cls.of(*map(np.concatenate, zip(*several, strict=True)))
+
+    def only(self, which: NDArray[np.bool_]) -> Self:
+        return self._replace(people=self.people[which], lines=self.lines[which], cohorts=self.cohorts[which])
+
+    def last(self) -> tuple[Sorted, Codes]:
+        """Everyone once, and the cohort that they are in."""
+        held = np.roll(is_new(self.people), -1)  # the first is new, so that the last holds
+        return self.people[held], self.cohorts[held].astype(np.int64)
+
+
+NOBODY = Entries(np.empty(0, _WIDTH), np.empty(0, _NUMBER), np.empty(0, _NUMBER))
+
+
+def add(connection: Connection, new: Entries) -> None:
+    """Who came where by a change, sorted; segments at most twice as large become one with theirs."""
+    sizes = "SELECT segment, sum(entries) AS size FROM segments GROUP BY segment ORDER BY segment DESC"
+    merged, number = [new], 1
+    for segment, size in connection.execute(sizes).fetchall():
+        if size > 2 * sum(len(one.people) for one in merged):
+            number = segment + 1
+            break
+        which = {"segment": segment}
+        merged.append(_read(connection, "segment = :segment", which))
+        connection.execute("DELETE FROM segments WHERE segment = :segment", which)
+    for row in _split(number, Entries.joined(merged)):
+        connection.execute(_ADD, row)
+
+
+def _split(segment: int, entries: Entries) -> Iterator[dict[str, Any]]:
+    """The rows of a segment; all entries of a person are in one part."""
+    starts, at = [], 0
+    new = is_new(entries.people)
+    while at < len(new):
+        starts.append(at)
+        at += PART
+        while at < len(new) and not new[at]:
+            at += 1
+    for part, (start, end) in enumerate(zip(starts, [*starts[1:], len(new)], strict=True)):
+        people, lines, cohorts = (column[start:end] for column in entries)
+        content = people.tobytes() + lines.astype(_NUMBER).tobytes() + cohorts.astype(_NUMBER).tobytes()
+        about = {"segment": segment, "part": part, "first": people[:1].tobytes(), "newest": int(lines.max())}
+        yield {**about, "entries": end - start, "content": content}
+
+
+def read_everything(connection: Connection) -> Entries:
+    """Every entry that was ever made."""
+    return _read(connection, "segment > 0", {})
+
+
+def read_since(connection: Connection, line: int) -> Entries:
+    """What was entered by later lines of the journal; only parts that have such entries are read."""
+    found = _read(connection, "newest > :line", {"line": line})
+    later = found.lines > line
+    return found.only(later)
+
+
+def read_present(connection: Connection) -> tuple[Sorted, Codes]:
+    """Everyone, sorted, and the cohort of each."""
+    return read_everything(connection).last()
+
+
+def find(connection: Connection, people: Sorted) -> tuple[Sorted, Codes]:
+    """Those of these people, who are sorted, that are known, and the cohort of each."""
+    if len(people) > _FEW:
+        known, cohorts = read_present(connection)
+    else:
+        known, cohorts = _find_few(connection, people).last()
+    here = locate(people, known) >= 0
+    return known[here], cohorts[here]
+
+
+def read_past(connection: Connection, people: Sorted) -> Entries:
+    """All entries of these people, who are sorted, and of others perhaps."""
+    return _find_few(connection, people) if len(people) <= _FEW else read_everything(connection)
+
+
+def trace(connection: Connection, digest: bytes) -> list[tuple[int, int]]:
+    """One person's past: (line of the journal, cohort), in order; nothing for those who are not known."""
+    found = _find_few(connection, np.frombuffer(digest, _WIDTH))
+    return list(zip(found.lines.tolist(), found.cohorts.tolist(), strict=True))
+
+
+def _find_few(connection: Connection, people: Sorted) -> Entries:
+    """All entries of a few people, out of the one part of each segment where they would be."""
+    segments: dict[int, tuple[list[int], list[bytes]]] = {}
+    for segment, part, first in connection.execute("SELECT segment, part, first FROM segments ORDER BY segment, part"):
+        parts, firsts = segments.setdefault(segment, ([], []))
+        parts.append(part)
+        firsts.append(first)
+    found = [NOBODY]
+    for segment, (parts, firsts) in segments.items():
+        places = np.searchsorted(np.array(firsts, _WIDTH), people, side="right") - 1
+        for place in np.unique(places[places >= 0]).tolist():
+            which = {"segment": segment, "part": parts[place]}
+            here = _read(connection, "segment = :segment AND part = :part", which)
+            wanted = np.isin(here.people, people)
+            found.append(here.only(wanted))
+    return Entries.joined(found)
+
+
+def _read(connection: Connection, which: str, values: Mapping[str, Any]) -> Entries:
+    """The entries of these parts, sorted: parts of one segment follow each other."""
+    segments: dict[int, list[Entries]] = {}
+    with closing(connection.stream(f"{_PARTS} WHERE {which} ORDER BY segment, part", values)) as parts:
+        for segment, *_, size, content in parts:
+            segments.setdefault(segment, []).append(unpack(content, size))
+    whole = [Entries(*map(np.concatenate, zip(*parts, strict=True))) for parts in segments.values()]
+    return Entries.joined(whole) if whole else NOBODY
+
+
+def unpack(content: bytes, size: int) -> Entries:
+    """The entries of a part, which has so many."""
+    if len(content) != size * (DIGEST_BYTES + 2 * _NUMBER.itemsize):
+        rule, hint = "A part of the roster has lost a piece.", "the newest copy of the ledger that does verify"
+        raise LedgerError("The ledger's roster cannot be read.", rule=rule, suggest=hint)
+    numbers = np.frombuffer(content, _NUMBER, 2 * size, size * DIGEST_BYTES)
+    return Entries(np.frombuffer(content, _WIDTH, size), numbers[:size], numbers[size:])

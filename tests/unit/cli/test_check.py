@@ -1,0 +1,107 @@
+"""`epsilons check`: what registering would change or be refused for, in the command line's own words."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import Any
+
+import pyarrow as pa
+import pyarrow.parquet
+import pytest
+
+import epsilons as eps
+from epsilons.cli import app
+from epsilons.dataset.preview import look_over
+
+LEVELS = {"strict": 0.1, "open": 1.0}
+
+
+@pytest.fixture
+def file(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    monkeypatch.setenv("XDG_STATE_HOME", str(tmp_path / "state"))
+    monkeypatch.chdir(tmp_path)
+    write(tmp_path)
+    return tmp_path / "people.toml"
+
+
+def write(home: Path, first: int = 0, levels: dict[str, float] = LEVELS, public: str = "[]") -> None:
+    """Forty people from the number `first` on, of whom every fourth is strict."""
+    ids = range(first, first + 40)
+    table = {"id": ids, "level": ["open" if n % 4 else "strict" for n in ids], "wage": [1.0 * n for n in range(40)]}
+    pa.parquet.write_table(pa.table({name: list(column) for name, column in table.items()}), home / "wages.parquet")
+    named = ", ".join(f"{name} = {epsilon}" for name, epsilon in levels.items())
+    (home / "people.toml").write_text(
+        'name = "wages"\nsource = "wages.parquet"\nperson = "id"\nledger = "sqlite:///a.ledger"\n'
+        f'public = {public}\n[preferences]\ncolumn = "level"\nlevels = {{ {named} }}\n[bounds]\nwage = [0, 100]\n'
+    )
+
+
+def run(capsys: pytest.CaptureFixture[str], *arguments: str) -> str:
+    assert app.main(list(arguments)) == 0
+    return " ".join(capsys.readouterr().out.split())
+
+
+def test_it_names_the_flags_that_registering_would_ask_for(
+    file: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert "refused" not in run(capsys, "check", "people.toml")
+    run(capsys, "register", "people.toml")
+    write(tmp_path, first=10)
+    told = run(capsys, "check", "people.toml")
+    assert "Registering would be refused: Of 40 people, 10 are new to this ledger and 30 known." in told
+    assert "if these people are new, --yes" in told
+    (refused,) = json.loads(run(capsys, "check", "people.toml", "--json"))["refused"]
+    assert refused.endswith("--yes")
+    assert app.main(["register", "people.toml"]) == 7
+    assert " ".join(refused.split()) in " ".join(capsys.readouterr().err.split())
+    run(capsys, "register", "people.toml", "--yes")
+    write(tmp_path, first=10, levels=LEVELS | {"strict": 0.2})
+    told = run(capsys, "check", "people.toml")
+    assert "Levels would mean more than before ('strict' 0.1 → 0.2), for 10 people." in told
+    assert "Try: --loosen 10, or everything as it was" in told
+    assert "10 people prefer a larger epsilon: registering with --loosen 10 grants it." in told
+    assert "confirm=" not in told
+    assert "loosen=" not in told
+
+
+def test_in_python_it_speaks_python(file: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    run(capsys, "register", "people.toml")
+    write(tmp_path, first=10)
+    asked: dict[str, Any] = {"name": "wages", "person": "id", "ledger": f"sqlite:///{tmp_path}/a.ledger"}
+    seen = look_over("wages.parquet", **asked, preferences=eps.Preferences.from_levels("level", LEVELS))
+    (refused,) = seen.refused
+    assert refused.endswith("confirm=True")
+    assert refused in " ".join(str(seen).split())
+
+
+def test_nothing_is_written_and_the_columns_are_told_as_they_are_afterwards(
+    file: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    write(tmp_path, public='["level"]')
+    before = files(tmp_path)
+    seen = json.loads(run(capsys, "check", "people.toml", "--json"))
+    assert files(tmp_path) == before
+    run(capsys, "register", "people.toml")
+    before = files(tmp_path)
+    run(capsys, "check", "people.toml")
+    assert files(tmp_path) == before
+    with eps.Dataset.from_toml("people.toml") as people:
+        known = [dict(zip(("name", "holds", "known"), column, strict=True)) for column in people.describe().columns]
+    assert known == seen["columns"]
+    assert known[1]["known"] == "public"
+
+
+def files(home: Path) -> dict[Path, bytes]:
+    """What lies there, but for what SQLite keeps beside a file while it is open."""
+    found = (path for path in home.rglob("*") if path.is_file() and not path.name.endswith(("-wal", "-shm")))
+    return {path: path.read_bytes() for path in found}
+
+
+def test_public_columns_are_said_to_have_no_effect(
+    file: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert "Declared public" not in run(capsys, "check", "people.toml")
+    write(tmp_path, public='["level", "wage"]')
+    told = "Declared public: level, wage. That is kept, but has no effect: their values are protected, and charged for"
+    assert told in run(capsys, "check", "people.toml")

@@ -1,0 +1,95 @@
+"""Who stands where, as columns: held to a dictionary of everyone's past, in segments and parts of any size."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from random import Random
+from typing import Any
+
+import numpy as np
+import pytest
+
+import epsilons.ledger
+from epsilons.ledger import order, segments
+from epsilons.ledger.segments import Entries
+from support.ledgers import person
+
+PEOPLE = [person(f"person {number}") for number in range(40)]
+
+
+@pytest.fixture(params=[1, 3, 1 << 16])
+def connection(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> Iterator[Any]:
+    monkeypatch.setattr(segments, "PART", request.param)
+    book = epsilons.ledger.open()
+    with book._database.write() as opened:
+        yield opened
+    book.close()
+
+
+def as_entries(changes: dict[bytes, int], line: int) -> Entries:
+    people = np.frombuffer(b"".join(changes), "S16")
+    return Entries.of(people, np.full(len(people), line), np.array(list(changes.values())))
+
+
+def as_dict(found: tuple[Any, Any]) -> dict[bytes, int]:
+    people = [one.tobytes() for one in found[0].view(np.uint8).reshape(-1, 16)]
+    assert people == sorted(people)
+    return dict(zip(people, found[1].tolist(), strict=True))
+
+
+@pytest.mark.parametrize("few", [0, 500])
+def test_everyone_s_past_is_that_of_a_dictionary(connection: Any, few: int, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(segments, "_FEW", few)
+    luck, past = Random(few), dict[bytes, list[tuple[int, int]]]()
+    for line in range(1, 40):
+        changes = {who: luck.randrange(1, 9) for who in luck.sample(PEOPLE, luck.choice([1, 1, 1, 2, 5, 20]))}
+        segments.add(connection, as_entries(changes, line))
+        for who, cohort in changes.items():
+            past.setdefault(who, []).append((line, cohort))
+    present = {who: steps[-1][1] for who, steps in past.items()}
+    assert as_dict(segments.read_present(connection)) == present
+    asked = sorted([*luck.sample(PEOPLE, 7), person("a stranger")])
+    found = segments.find(connection, np.frombuffer(b"".join(asked), "S16"))
+    assert as_dict(found) == {who: present[who] for who in asked if who in present}
+    for who in [*PEOPLE, person("a stranger")]:
+        assert segments.trace(connection, who) == past.get(who, [])
+    for line in (0, 10, 38, 39):
+        later = segments.read_since(connection, line)
+        steps = zip((one.ljust(16, b"\0") for one in later.people.tolist()), later.lines.tolist(), strict=True)
+        assert sorted(steps) == sorted((who, at) for who, all_ in past.items() for at, _ in all_ if at > line)
+
+
+def count_segments(connection: Any) -> int:
+    return int(connection.execute("SELECT count(DISTINCT segment) FROM segments").fetchone()[0])
+
+
+def test_there_are_few_segments_and_entries_are_copied_rarely(connection: Any, monkeypatch: pytest.MonkeyPatch) -> None:
+    """A thousand changes of one person after a large one: about as many segments as doublings."""
+    written, split = [], segments._split
+
+    def counted(number: int, entries: Entries) -> Any:
+        written.append(len(entries.people))
+        return split(number, entries)
+
+    monkeypatch.setattr(segments, "_split", counted)
+    monkeypatch.setattr(segments, "PART", 1 << 16)
+    everyone = {person(f"one of many {number}"): 1 for number in range(2000)}
+    segments.add(connection, as_entries(everyone, 1))
+    for line in range(2, 502):
+        segments.add(connection, as_entries({PEOPLE[line % 40]: line}, line))
+        assert count_segments(connection) <= 8
+    assert sum(written[1:]) <= 500 * 9
+
+
+def test_digests_that_agree_in_their_first_half_are_told_apart() -> None:
+    """And so are those that end in zero bytes, which texts of a fixed width would lose."""
+    base = bytes(range(1, 9))
+    alike = sorted(base + end for end in (bytes(8), b"\x01" + bytes(7), bytes(7) + b"\x01", b"\xff" * 8))
+    known = np.frombuffer(b"".join(alike), "S16")
+    assert order.locate(known, known).tolist() == [0, 1, 2, 3]
+    assert order.locate(known[[0, 2]], known).tolist() == [0, -1, 1, -1]
+    shuffled = known[[2, 0, 3, 1]]
+    assert shuffled[order.sort_by(shuffled)].tolist() == known.tolist()
+    assert order.is_new(np.repeat(known, 2)).tolist() == [True, False] * 4
+    assert order.locate(known[:0], known).tolist() == [-1] * 4
+    assert order.locate(known, known[:0]).tolist() == []
