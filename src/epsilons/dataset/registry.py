@@ -26,7 +26,6 @@ from epsilons.ledger.values import (
     Cohort,
     Digests,
     Enrolment,
-    Members,
     Registration,
     Statement,
 )
@@ -44,10 +43,6 @@ class Registry:
         self.names = _name_grants(ledger.levels())
         #: Whether the ledger was opened for this dataset alone, and is closed with it.
         self._own = own
-
-    def members(self) -> Members:
-        """Who stands in which cohort."""
-        return self.ledger.members(self.dataset)
 
     def remaining(self) -> Remaining:
         """What everybody on the roster has left."""

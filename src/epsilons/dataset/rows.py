@@ -145,9 +145,10 @@ def follow(written: Labelled, moves: Moves, before: Preparation | None = None) -
     place = locate(as_sorted(written.digests), moves.people)
     here = place >= 0
     numbers, new = place[here], moves.cohorts[here]
-    cohorts = tuple(dict.fromkeys((*written.cohorts, *new.tolist())))
-    codes = np.array([cohorts.index(cohort) for cohort in np.unique(new).tolist()], np.int32)
-    codes = codes[np.unique(new, return_inverse=True)[1].reshape(-1)] if len(new) else codes
+    listed, which = np.unique(new, return_inverse=True)
+    cohorts = tuple(dict.fromkeys((*written.cohorts, *listed.tolist())))
+    code_of = {cohort: code for code, cohort in enumerate(cohorts)}
+    codes = np.array([code_of[cohort] for cohort in listed.tolist()], np.int32)[which.reshape(-1)]
     if before is not None and before.prepared.name != name:
         for old in (before.prepared.name, _moved(before.epoch)):
             engine.drop(old)

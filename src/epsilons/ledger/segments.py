@@ -102,8 +102,7 @@ def read_everything(connection: Connection) -> Entries:
 def read_since(connection: Connection, line: int) -> Entries:
     """What was entered by later lines of the journal; only parts that have such entries are read."""
     found = _read(connection, "newest > :line", {"line": line})
-    later = found.lines > line
-    return found.only(later)
+    return found.only(found.lines > line)
 
 
 def read_present(connection: Connection) -> tuple[Sorted, Codes]:
@@ -113,10 +112,7 @@ def read_present(connection: Connection) -> tuple[Sorted, Codes]:
 
 def find(connection: Connection, people: Sorted) -> tuple[Sorted, Codes]:
     """Those of these people, who are sorted, that are known, and the cohort of each."""
-    if len(people) > _FEW:
-        known, cohorts = read_present(connection)
-    else:
-        known, cohorts = _find_few(connection, people).last()
+    known, cohorts = read_past(connection, people).last()
     here = locate(people, known) >= 0
     return known[here], cohorts[here]
 
@@ -145,8 +141,7 @@ def _find_few(connection: Connection, people: Sorted) -> Entries:
         for place in np.unique(places[places >= 0]).tolist():
             which = {"segment": segment, "part": parts[place]}
             here = _read(connection, "segment = :segment AND part = :part", which)
-            wanted = np.isin(here.people, people)
-            found.append(here.only(wanted))
+            found.append(here.only(np.isin(here.people, people)))
     return Entries.joined(found)
 
 

@@ -5,7 +5,9 @@ from __future__ import annotations
 import json
 import re
 import shlex
+import sqlite3
 import sys
+from contextlib import closing
 from fractions import Fraction
 from pathlib import Path
 from typing import Any
@@ -19,6 +21,7 @@ import pytest
 import epsilons.ledger
 from epsilons.cli import app
 from epsilons.cli.commands.ledger import command
+from epsilons.cli.commands.person import read_ids
 from epsilons.ledger.identity import digests
 from epsilons.ledger.ledger import Ledger
 from support.ledger_recount import balances
@@ -277,3 +280,26 @@ def test_a_dataset_file_that_names_no_ledger_is_told_so(tmp_path: Path, capsys: 
     told = " ".join(run(capsys, "show", str(path), status=7).split())
     assert "noledger.toml names no ledger." in told
     assert 'ledger = "sqlite:///people.ledger" in the file' in told
+
+
+@pytest.mark.parametrize("typed", ["1_7", "\uff1017", "+17", " 17", ""])
+def test_an_id_is_a_number_only_as_it_would_be_written(typed: str) -> None:
+    assert read_ids(["017", "-5"], "number") == [17, -5]
+    with pytest.raises(PreferenceError, match="not a number"):
+        read_ids([typed], "number")
+
+
+def test_a_person_s_word_is_not_added_to_an_edited_ledger(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    Path("people.csv").write_text("id,epsilon\nann,1\nbob,2\n")
+    Path("people.toml").write_text(
+        'name = "people"\nsource = "people.csv"\nperson = "id"\nledger = "sqlite:///people.ledger"\n'
+        '[types]\nepsilon = "float"\n[preferences]\ncolumn = "epsilon"\n'
+    )
+    assert app.main(["register", "people.toml"]) == 0
+    with closing(sqlite3.connect("people.ledger")) as edited, edited:
+        edited.execute("UPDATE cohorts SET spent = 7")
+    assert app.main(["person", "level", "people.toml", "ann", "0.5"]) == 7
+    assert "does not add up" in capsys.readouterr().err

@@ -165,21 +165,19 @@ def test_an_old_ledger_that_was_put_back_is_not_brought_up_to_date(old: str, tmp
     database.close()
 
 
-def test_a_ledger_whose_one_row_is_gone_is_refused_in_our_words(lasting: str) -> None:
+@pytest.mark.parametrize(
+    ("change", "said"),
+    [
+        ("DELETE FROM ledger", "database refused"),
+        ("UPDATE ledger SET format = format + 1", "newer release of epsilons"),
+    ],
+)
+def test_a_ledger_without_its_row_or_from_the_future_is_refused(lasting: str, change: str, said: str) -> None:
     book = epsilons.ledger.open(lasting)
     with book._database.write() as connection:
-        connection.execute("DELETE FROM ledger")
+        connection.execute(change)
     book.close()
-    with pytest.raises(LedgerError, match="database refused"):
-        epsilons.ledger.open(lasting)
-
-
-def test_a_ledger_from_the_future_is_refused(lasting: str) -> None:
-    book = epsilons.ledger.open(lasting)
-    with book._database.write() as connection:
-        connection.execute("UPDATE ledger SET format = format + 1")
-    book.close()
-    with pytest.raises(LedgerError, match="newer release of epsilons"):
+    with pytest.raises(LedgerError, match=said):
         epsilons.ledger.open(lasting)
 
 

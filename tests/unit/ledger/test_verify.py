@@ -284,4 +284,8 @@ def test_opening_verifies_what_was_entered_since_and_a_recount_everything(tmp_pa
     assert notices(first=False)
     done = book.verify(thorough=False)
     assert json.loads((tmp_path / "head").read_text())["verified"] == done.entries
+    with book._database.write() as connection:
+        connection.execute("DELETE FROM segments")
+    with pytest.raises(LedgerError, match="people differs from the journal"):  # however long ago they were verified
+        book.verify(thorough=False)
     book.close()
