@@ -22,6 +22,7 @@ import epsilons.ledger
 from epsilons.cli import app
 from epsilons.cli.commands.ledger import command
 from epsilons.cli.commands.person import read_ids
+from epsilons.errors import PreferenceError
 from epsilons.ledger.identity import digests
 from epsilons.ledger.ledger import Ledger
 from support.ledger_recount import balances
