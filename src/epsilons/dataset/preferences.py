@@ -20,7 +20,7 @@ from epsilons.dataset.rows import STAGED, stage
 from epsilons.engines.base import NUMBER, TEXT, Column, Engine, open_table
 from epsilons.engines.trees import bit, cast, column, literal, met, missing, present, table, whole
 from epsilons.errors import Argument, DataError, PreferenceError, Text
-from epsilons.ledger.consent import PUBLIC_CODE
+from epsilons.ledger.consent import PUBLIC_CODE, Word
 from epsilons.ledger.identity import normalise
 from epsilons.preferences import Preferences, roster_of
 from epsilons.storage.base import reach
@@ -65,6 +65,17 @@ class PreferenceTable:
             return self
         ids, normal = (column.take(pa.array(order)) for column in (self.ids, self.normal))
         return replace(self, ids=ids, normal=normal, nano=self.nano[order], words=self.words[order])
+
+    def distinct_words(self) -> tuple[list[Word], NDArray[np.int64]]:
+        """The words that occur, and which of them each person said; the default is a word unsaid."""
+        span = len(self.names) + 2
+        pairs, places = np.unique(self.nano * span + self.words + 2, return_inverse=True)
+        codes, which = np.divmod(pairs, span)
+        words = [
+            Word(code, self.names[word] if word >= 0 else None, word != SAID_NOTHING)
+            for code, word in zip(codes.tolist(), (which - 2).tolist(), strict=True)
+        ]
+        return words, places
 
 
 def check_id_column(engine: Engine, name: Any) -> Column:

@@ -13,14 +13,10 @@ import time
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass, field, replace
-from typing import Any
-
-import numpy as np
-from numpy.typing import NDArray
+from typing import TYPE_CHECKING, Any
 
 from epsilons.arguments.checks import check_bounds, check_real
 from epsilons.dataset.facts import TableFacts
-from epsilons.dataset.preferences import SAID_NOTHING, PreferenceTable, check_id_column, read_preferences
 from epsilons.dataset.registry import Registry, check_ceiling
 from epsilons.dataset.rows import Preparation, find_cohorts, follow, prepare, stage
 from epsilons.dataset.snapshot import open_snapshot, remove_snapshot, sweep_snapshots, write_snapshot
@@ -29,7 +25,7 @@ from epsilons.engines.trees import MismatchError, canonical
 from epsilons.errors import Argument, DataError, EpsilonsError, LedgerError, PreferenceError, Text
 from epsilons.guarantee import to_epsilon
 from epsilons.ledger.checks import check_terms
-from epsilons.ledger.consent import PUBLIC_CODE, Word
+from epsilons.ledger.consent import PUBLIC_CODE
 from epsilons.ledger.identity import digests, normalise
 from epsilons.ledger.ledger import Ledger
 from epsilons.ledger.opening import find_places, state_folder
@@ -39,6 +35,9 @@ from epsilons.ledger.values import Digests, Enrolment, Registration, Terms
 from epsilons.noise.entropy import system
 from epsilons.preferences import LARGEST_EPSILON, Preferences, to_nano
 from epsilons.storage import show_address, sqlite_path
+
+if TYPE_CHECKING:
+    from epsilons.dataset.preferences import PreferenceTable
 
 #: The largest epsilon that a person may have, unless the steward says otherwise; public people have none.
 CEILING = 10.0
@@ -246,7 +245,7 @@ class Candidate:
     def _application(self, stamp: Mapping[str, Any], confirm: bool, loosen: int | None) -> Application:
         asked, declared = self.asked, self.declared
         named = {name: _code(epsilon) for name, epsilon in self.preferences.levels.items()}
-        words, places = _distinct_words(asked)
+        words, places = asked.distinct_words()
         return Application(
             name=declared.name,
             version=self.version,
@@ -274,18 +273,6 @@ class Candidate:
         return str(len(mine) + 1)
 
 
-def _distinct_words(asked: PreferenceTable) -> tuple[list[Word], NDArray[np.int64]]:
-    """The words that occur, and which of them each person said; who said nothing has the default, as a word unsaid."""
-    span = len(asked.names) + 2
-    pairs, places = np.unique(asked.nano * span + asked.words + 2, return_inverse=True)
-    codes, which = np.divmod(pairs, span)
-    words = [
-        Word(code, asked.names[word] if word >= 0 else None, word != SAID_NOTHING)
-        for code, word in zip(codes.tolist(), (which - 2).tolist(), strict=True)
-    ]
-    return words, places
-
-
 def _code(epsilon: float) -> int:
     nano = to_nano(float(epsilon))
     return PUBLIC_CODE if nano is None else nano
@@ -294,6 +281,8 @@ def _code(epsilon: float) -> int:
 @contextmanager
 def read_candidate(source: Any, preferences: Any, declared: Declared, ledger: Ledger) -> Iterator[Candidate]:
     """Read a source, once, for as long as a block lasts; `keep_in_memory` keeps it for longer."""
+    from epsilons.dataset.preferences import check_id_column, read_preferences  # with Arrow: questions do without
+
     started, began = time.perf_counter(), time.time_ns()
     engine = declared.open_source(source)
     candidate: Candidate | None = None

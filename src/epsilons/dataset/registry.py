@@ -11,7 +11,6 @@ import numpy as np
 
 from epsilons.arguments.checks import check_real
 from epsilons.dataset.facts import Description, Level, TableFacts
-from epsilons.dataset.preferences import as_ids
 from epsilons.engines.base import NUMBER, TEXT, Column
 from epsilons.errors import Argument, PreferenceError
 from epsilons.guarantee import to_epsilon
@@ -120,6 +119,8 @@ class Registry:
 
 def find_people(ledger: Ledger, people: Any, person: Column) -> Digests:
     """Digests of people by their ids, which are of the kind of a column, in the ledger's spelling."""
+    from epsilons.dataset.preferences import as_ids  # with Arrow, which questions do without
+
     terms = ledger.terms()
     ids = as_ids(people, person, normal=terms is not None and terms.spelling == "normal")
     return digests(ids, ledger.salt, ledger.digest)

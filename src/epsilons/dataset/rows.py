@@ -16,11 +16,9 @@ from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from functools import cached_property
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
-import pyarrow as pa
-import pyarrow.compute as pc
 from numpy.typing import NDArray
 from sqlglot import exp
 
@@ -31,6 +29,9 @@ from epsilons.ledger.order import Sorted, as_sorted, locate
 from epsilons.ledger.values import Moves
 from epsilons.storage.base import reach
 from epsilons.summaries.sql import Prepared
+
+if TYPE_CHECKING:
+    import pyarrow as pa
 
 PERSON, COHORT = f"{RESERVED}person", f"{RESERVED}cohort"
 #: The copy of the source from which everything is read.
@@ -154,7 +155,7 @@ def follow(written: Labelled, moves: Moves, before: Preparation | None = None) -
             engine.drop(old)
     if len(numbers):
         name = f"{RESERVED}rows {moves.epoch}"
-        engine.add(_moved(moves.epoch), pa.table({_ID: numbers.astype(np.int32), _MOVED: codes}))
+        engine.add(_moved(moves.epoch), {_ID: numbers.astype(np.int32), _MOVED: codes})
         engine.define(name, _replace_cohorts(written, asked, _moved(moves.epoch)))
     prepared = Prepared(engine, name, asked, COHORT, len(cohorts), written.rows, PERSON)
     return Preparation(written, prepared, moves.epoch, cohorts, numbers, codes)
@@ -180,6 +181,9 @@ def cap_rows(
 
     What was staged is dropped afterwards.
     """
+    import pyarrow as pa
+    import pyarrow.compute as pc
+
     crowd = engine.run(_find_crowd(STAGED, person.name, rows))[_ID]
     crowded = pc.is_in(ids, value_set=crowd.combine_chunks().cast(ids.type))
     numbers = np.arange(len(ids), dtype=np.int32)
@@ -194,7 +198,7 @@ def cap_rows(
 
 def exceeds_cap(engine: Engine, name: str, rows: int) -> bool:
     """Whether anybody has more rows in a copy than they may, which would be a mistake of ours."""
-    return len(engine.run(_find_crowd(name, PERSON, rows))) > 0
+    return len(engine.fetch(_find_crowd(name, PERSON, rows))[_ID]) > 0
 
 
 def above_cap() -> DataError:

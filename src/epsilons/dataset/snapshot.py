@@ -19,10 +19,9 @@ import os
 from collections.abc import Callable, Collection, Iterable, Mapping
 from functools import partial
 from pathlib import Path
-from typing import Any, TypedDict
+from typing import TYPE_CHECKING, Any, TypedDict
 
 import numpy as np
-import pyarrow as pa
 from numpy.typing import NDArray
 
 from epsilons.dataset.rows import COHORT, PERSON, Labelled, above_cap, as_codes, cap_rows, exceeds_cap
@@ -32,6 +31,9 @@ from epsilons.ledger.values import DIGEST_BYTES, Registration
 from epsilons.noise.entropy import system
 from epsilons.storage.base import reach
 from epsilons.storage.files import claim_folder, keep_folder, make_folder, open_private, release_folder, remove_unheld
+
+if TYPE_CHECKING:
+    import pyarrow as pa
 
 _DIGESTS, _COHORTS, _NONCE = "digests", "cohorts", "nonce"
 _NONCE_BYTES = 32

@@ -16,7 +16,7 @@ from epsilons.dataset.rows import STAGED
 from epsilons.display import Sheet, Shown, show_count
 from epsilons.engines.base import UNREAD, Column, Engine
 from epsilons.engines.trees import bit, cast, column, double, join_bits, met, present, table
-from epsilons.summaries.columns import as_double
+from epsilons.summaries.columns import as_double, integers
 
 PRIVATE = "Private, for the steward alone: exact facts of people's rows, not for publication."
 
@@ -44,7 +44,7 @@ def steward_facts(engine: Engine, person: Column, rows: int, bounds: Mapping[str
     """Of what was staged; people have `rows` rows at most, and `bounds` are those declared."""
     each = exp.alias_(exp.Count(this=exp.Star(), big_int=True), "rows")
     crowd = exp.select(each).from_(table(STAGED)).where(met(present(person))).group_by(column(person.name))
-    counts = engine.run(crowd)["rows"].to_numpy()
+    counts = engine.fetch(crowd)["rows"]
     sums: dict[tuple[str, str], exp.Expr] = {("unread", name): column(UNREAD + name) for name in engine.declared}
     for name, (low, high) in bounds.items():
         kind = engine.schema.number(name)
@@ -56,8 +56,8 @@ def steward_facts(engine: Engine, person: Column, rows: int, bounds: Mapping[str
         # Engines hold NaN for larger than every number; it is missing.
         sums["outside", kind.name] = join_bits([beyond, present(kind)])
     totals = [exp.alias_(cast(exp.Sum(this=tree), "BIGINT"), f"sum{place}") for place, tree in enumerate(sums.values())]
-    found = engine.run(exp.select(*totals).from_(table(STAGED))).to_pylist()[0] if totals else {}
+    found = engine.fetch(exp.select(*totals).from_(table(STAGED))) if totals else {}
     facts: dict[str, dict[str, int]] = {"unread": {}, "outside": {}}
-    for (fact, name), number in zip(sums, found.values(), strict=True):
-        facts[fact][name] = number or 0
+    for (fact, name), total in zip(sums, found.values(), strict=True):
+        facts[fact][name] = int(integers(total)[0])
     return StewardFacts(int(np.maximum(counts - rows, 0).sum()), **facts)
