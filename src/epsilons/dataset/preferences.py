@@ -59,11 +59,10 @@ class PreferenceTable:
     defaulted: int
     unmatched: int
 
-    def take(self, order: NDArray[np.int64] | slice) -> Self:
+    def take(self, order: NDArray[np.int64]) -> Self:
         """The same in another order."""
-        if isinstance(order, slice):
-            return self
-        ids, normal = (column.take(pa.array(order)) for column in (self.ids, self.normal))
+        ids = self.ids.take(pa.array(order))
+        normal = ids if self.normal is self.ids else self.normal.take(pa.array(order))
         return replace(self, ids=ids, normal=normal, nano=self.nano[order], words=self.words[order])
 
     def distinct_words(self) -> tuple[list[Word], NDArray[np.int64]]:
@@ -157,7 +156,7 @@ def _as_arrow(ids: list[Any]) -> pa.Array:
 def _tell_apart(ids: pa.Array, normal: bool) -> pa.Array:
     """Ids in their normal form, in which no two of one source are the same."""
     known = normalise(ids) if normal else ids
-    if pc.count_distinct(known).as_py() < len(ids):
+    if known is not ids and pc.count_distinct(known).as_py() < len(ids):
         rule = "Ids are the same person's whatever their case, the blanks around them, and how accents are composed."
         raise DataError("Two spellings of an id are one person's.", rule=rule, suggest="one spelling for each person")
     return known

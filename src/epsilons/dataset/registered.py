@@ -129,7 +129,7 @@ class Registered:
                         raise refused
                     if not book.lasting:
                         book.close()
-                        book, address = opened.enter_context(_opening(ledger, create=True))
+                        book, address = opened.enter_context(_opening(ledger, create=book))
                         candidate.go_to(book)
                     try:
                         _, done = candidate.register(place_of_snapshots(book, address, snapshots), sure, loosen)
@@ -253,7 +253,7 @@ def _ledger_in_memory(given: Any) -> Ledger:
 
 
 @contextmanager
-def _opening(ledger: Any, create: bool = False, stand_in: bool = False) -> Iterator[tuple[Ledger, str | None]]:
+def _opening(ledger: Any, create: bool | Ledger = False, stand_in: bool = False) -> Iterator[tuple[Ledger, str | None]]:
     """(the ledger, its address if it was opened here); closed again if what follows fails.
 
     Where there is none yet, one in memory may stand in for it, which knows nobody either.

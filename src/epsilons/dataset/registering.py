@@ -30,7 +30,7 @@ from epsilons.ledger.identity import digests, normalise
 from epsilons.ledger.ledger import Ledger
 from epsilons.ledger.opening import find_places, state_folder
 from epsilons.ledger.order import as_sorted, sort_by
-from epsilons.ledger.registration import Application
+from epsilons.ledger.registration import Application, Outlook
 from epsilons.ledger.values import Digests, Enrolment, Registration, Terms
 from epsilons.noise.entropy import system
 from epsilons.preferences import LARGEST_EPSILON, Preferences, to_nano
@@ -175,23 +175,28 @@ class Candidate:
     #: Whether the engine goes on holding what was read.
     kept: bool = False
     people: Digests = field(init=False)
+    _ahead: tuple[bool, int | None, Outlook] | None = None
 
     def __post_init__(self) -> None:
         self._sort()
 
     def go_to(self, ledger: Ledger) -> None:
         """Be registered in another ledger, which knows people by other digests."""
-        self.ledger = ledger
-        self._sort()
+        before, self.ledger, self._ahead = self.ledger, ledger, None
+        if (before.salt, before.digest) != (ledger.salt, ledger.digest):
+            self._sort()
 
     def _sort(self) -> None:
         people = digests(self.asked.normal, self.ledger.salt, self.ledger.digest)
         order = sort_by(as_sorted(people))
-        self.asked, self.people = self.asked.take(order), people[order]
+        if not isinstance(order, slice):
+            self.asked, self.people = self.asked.take(order), people.take(order, 0)
+        else:
+            self.people = people
 
     def foresee(self, confirm: bool = False, loosen: int | None = None) -> tuple[Enrolment, list[LedgerError]]:
         """What registering would do to people, and what it would be refused for; nothing is written."""
-        ahead, first = self.ledger.foresee(self._application({}, confirm, loosen)), list[LedgerError]()
+        ahead, first = self._look_ahead(confirm, loosen), list[LedgerError]()
         # A ledger that does not know the dataset yet gives people a budget: another one may have done so before.
         if not confirm and self.ledger.find_registration(self.declared.name) is None:
             try:
@@ -199,6 +204,12 @@ class Candidate:
             except LedgerError as refused:
                 first.append(refused)
         return ahead.expected, [*first, *ahead.objections]
+
+    def _look_ahead(self, confirm: bool, loosen: int | None) -> Outlook:
+        """Worked out once: where the ledger changes afterwards, it finds that itself."""
+        if self._ahead is None or self._ahead[:2] != (confirm, loosen):
+            self._ahead = confirm, loosen, self.ledger.foresee(self._application({}, confirm, loosen))
+        return self._ahead[2]
 
     def keep_in_memory(self, own: bool) -> Opened:
         """Registered in a ledger that is gone with this process; the rows stay in the engine."""
@@ -211,13 +222,13 @@ class Candidate:
 
     def register(self, place: str, confirm: bool, loosen: int | None) -> tuple[Registration, Enrolment]:
         """Registered for good: the snapshot is written and checked, then the ledger knows it, or nothing happened."""
-        planned = self.ledger.foresee(self._application({}, confirm, loosen)).change
-        cohorts = find_cohorts(self.people, planned.people, planned.targets)
+        ahead = self._look_ahead(confirm, loosen)
+        cohorts = find_cohorts(self.people, ahead.change.people, ahead.change.targets)
         folder = os.path.join(place, system().bytes(8).hex())
         facts = self.declared.rows_per_person, self.ledger.salt, folder
         stamp = write_snapshot(self.engine, self.person, self.asked.ids, self.people, cohorts, *facts)
         try:
-            given = replace(self._application(dict(stamp), confirm, loosen), labelled=planned)
+            given = replace(self._application(dict(stamp), confirm, loosen), foreseen=ahead)
             made, done = self.ledger.register(given)
         except BaseException:
             # Where the registration stands all the same (its head could not be written), so must its rows.

@@ -107,6 +107,7 @@ def open_ledger(
     *,
     anchor: Place,
     create: bool,
+    salt: bytes | None,
     adopt: bool,
     accept_loss: bool,
     look: bool,
@@ -119,7 +120,7 @@ def open_ledger(
             find_places().refuse_if_gone(place)
         if not create:
             raise _no_ledger()
-        _create(database, at, anchor)
+        _create(database, at, anchor, salt or entropy.system().bytes(SALT_BYTES))
     with database.read() as connection:
         found = connection.execute("SELECT id FROM ledger").fetchone()
         if found is None:
@@ -151,12 +152,12 @@ def open_ledger(
     return name, bytes(salt), kind, head
 
 
-def _create(database: Database, at: str, anchor: Place) -> None:
+def _create(database: Database, at: str, anchor: Place, salt: bytes) -> None:
     with database.write() as connection:
         if connection.has_table(OWNER.mark):
             return
         database.make_tables(connection, tables.ALL)
-        name, salt = uuid.uuid4().hex, entropy.system().bytes(SALT_BYTES)
+        name = uuid.uuid4().hex
         row = {"id": name, "format": tables.FORMAT, "salt": salt, "digest": SHA_256}
         new = "INSERT INTO ledger (one, id, format, epoch, salt, losses, measure, digest)"
         connection.execute(f"{new} VALUES (1, :id, :format, 0, :salt, 0, 'pure', :digest)", row)

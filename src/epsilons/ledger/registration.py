@@ -34,7 +34,7 @@ class Application:
     """What is to be registered: `words[asked[i]]` is what `people[i]` asked for, `levels` what names mean (codes).
 
     `about` and `stamp` are plain values; `about["source"]` tells the state of the source, if that can be told. Its rows
-    were labelled by what is `labelled`: where something else comes of it in the end, they have the wrong cohorts.
+    were labelled by what was `foreseen`: where something else comes of it in the end, they have the wrong cohorts.
     """
 
     name: str
@@ -50,7 +50,7 @@ class Application:
     unmatched: int = 0
     confirm: bool = False
     loosen: int | None = None
-    labelled: roster.Change | None = None
+    foreseen: "Outlook | None" = None
 
 
 def settle_terms(connection: Connection, at: str, asked: Terms) -> None:
@@ -116,8 +116,10 @@ class Outlook:
     """What a registration would do to people, and what it is refused for until the steward says it.
 
     `expected` is what becomes of them if nobody's epsilon is made larger, `change` what would be done as it is asked.
+    It holds for as long as `line` is the last one of the journal.
     """
 
+    line: int
     number: int
     dataset: int
     before: Mapping[str, int]
@@ -137,7 +139,7 @@ def foresee(connection: Connection, given: Application) -> Outlook:
     held = read_terms(connection)
     if held is not None:
         _check_terms(held, given.terms)
-    number = len(past) + 1
+    number, (line, _) = len(past) + 1, journal.head(connection)
     dataset = mine[0].dataset if mine else number
     before = read_levels(connection)
     levels = {**before, **given.levels}
@@ -161,16 +163,18 @@ def foresee(connection: Connection, given: Application) -> Outlook:
         change = roster.plan_change(connection, replace(request, decide=by_source(dataset, levels, True)))
     done = replace(change.enrolment, defaulted=given.defaulted, unmatched=given.unmatched)
     change = replace(change, enrolment=done)
-    return Outlook(number, dataset, before, levels, expected, change, kept, tuple(objections))
+    return Outlook(line, number, dataset, before, levels, expected, change, kept, tuple(objections))
 
 
 def register(connection: Connection, at: str, given: Application) -> tuple[Registration, Enrolment]:
     """Carry it out and say what happened."""
-    ahead = foresee(connection, given)
+    ahead = given.foreseen
+    if ahead is None or ahead.line != journal.head(connection)[0]:
+        ahead = foresee(connection, given)
+        if given.foreseen is not None and not ahead.change.goes_as(given.foreseen.change):
+            raise stale_plan()
     for refused in ahead.objections:
         raise refused
-    if given.labelled is not None and not ahead.change.goes_as(given.labelled):
-        raise stale_plan()
     settle_terms(connection, at, given.terms)
     done = roster.carry_out(connection, at, ahead.change)
     settled = {**given.about, "newcomers": ahead.newcomers}

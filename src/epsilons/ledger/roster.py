@@ -171,7 +171,8 @@ def _decide_all(
     """
     targets, together = origins.copy(), dict[tuple[int, int], list[Codes]]()
     pair = origins * (len(request.words) + 1) + asked + 1
-    order = np.argsort(pair, kind="stable")
+    narrow = pair.max(initial=0) < 1 << 16  # which numpy sorts in one pass
+    order = np.argsort(pair.astype(np.uint16) if narrow else pair, kind="stable")
     pairs, starts = np.unique(pair[order], return_index=True)
     for both, members in zip(pairs.tolist(), np.split(order, starts[1:]), strict=len(pairs) > 0):
         origin, which = divmod(both, len(request.words) + 1)
