@@ -22,6 +22,7 @@ from epsilons.engines.trees import bit, cast, column, literal, met, missing, pre
 from epsilons.errors import Argument, DataError, PreferenceError, Text
 from epsilons.ledger.consent import PUBLIC_CODE, Word
 from epsilons.ledger.identity import normalise
+from epsilons.ledger.order import tell_apart
 from epsilons.preferences import Preferences, roster_of
 from epsilons.storage.base import reach
 
@@ -38,12 +39,12 @@ class _Asked(NamedTuple):
 
     ids: pa.Array
     epsilons: NDArray[np.float64]
-    words: NDArray[np.int64]
+    words: NDArray[np.integer]
 
 
 @dataclass(frozen=True, eq=False)
 class PreferenceTable:
-    """`nano[i]` is what person `ids[i]` asked for in nano-epsilon, -1 for public; every id occurs once.
+    """Person `ids[i]` asked for `grants[codes[i]]` nano-epsilon, -1 for public; every id occurs once.
 
     `ids` are written as in the data, and `normal` as the ledger knows them. `words[i]` is the place in `names` of the
     level that was named, `A_NUMBER` or `SAID_NOTHING`. Of the people in the data, `defaulted` had no preference;
@@ -52,27 +53,28 @@ class PreferenceTable:
 
     ids: pa.Array
     normal: pa.Array
-    nano: NDArray[np.int64]
-    words: NDArray[np.int64]
+    grants: NDArray[np.int64]
+    codes: NDArray[np.uint8]
+    words: NDArray[np.integer]
     names: tuple[str, ...]
     rounding_loss: float
     defaulted: int
     unmatched: int
 
-    def take(self, order: NDArray[np.int64]) -> Self:
+    def take(self, order: NDArray[np.integer]) -> Self:
         """The same in another order."""
         ids = self.ids.take(pa.array(order))
         normal = ids if self.normal is self.ids else self.normal.take(pa.array(order))
-        return replace(self, ids=ids, normal=normal, nano=self.nano[order], words=self.words[order])
+        return replace(self, ids=ids, normal=normal, codes=self.codes[order], words=self.words[order])
 
-    def distinct_words(self) -> tuple[list[Word], NDArray[np.int64]]:
+    def distinct_words(self) -> tuple[list[Word], NDArray[np.unsignedinteger]]:
         """The words that occur, and which of them each person said; the default is a word unsaid."""
         span = len(self.names) + 2
-        pairs, places = np.unique(self.nano * span + self.words + 2, return_inverse=True)
+        pairs, places = tell_apart(self.codes * np.int32(span) + self.words + 2)
         codes, which = np.divmod(pairs, span)
         words = [
             Word(code, self.names[word] if word >= 0 else None, word != SAID_NOTHING)
-            for code, word in zip(codes.tolist(), (which - 2).tolist(), strict=True)
+            for code, word in zip(self.grants[codes].tolist(), (which - 2).tolist(), strict=True)
         ]
         return words, places
 
@@ -113,9 +115,9 @@ def read_preferences(
         ids, known, asked, unmatched = _match(listed, in_data, preferences.default, person, normal)
     reach("preferences read")
     defaulted = int((asked.words[: len(ids) - unmatched] == SAID_NOTHING).sum())
-    nano, rounding_loss = _to_grants(asked.epsilons, None if given is None else given.column, ceiling)
+    grants, codes, rounding_loss = _to_grants(asked.epsilons, None if given is None else given.column, ceiling)
     return PreferenceTable(
-        ids, known, nano, asked.words, tuple(preferences.levels), rounding_loss, defaulted, unmatched
+        ids, known, grants, codes, asked.words, tuple(preferences.levels), rounding_loss, defaulted, unmatched
     )
 
 
@@ -231,12 +233,13 @@ def _read_levels(
     ifs = [exp.If(this=same, true=whole(rank)) for rank, same in enumerate(named)]
     ifs.append(exp.If(this=missing(kind), true=exp.null() if default is None else whole(strictness.index(default))))
     ids, asked, unsaid = _take_least(engine, person, exp.Case(ifs=ifs, default=whole(-1)), missing(kind))
-    ranks = asked.cast(pa.int64()).fill_null(len(ranked)).to_numpy(zero_copy_only=False)
+    ranks = asked.fill_null(len(ranked)).to_numpy(zero_copy_only=False)
     if (ranks < 0).any():
         raise _unknown_level(engine, kind, ranked)
     epsilons = np.array([*strictness, math.nan if default is None else default])[ranks]
-    places = np.array([*map(list(levels).index, ranked), SAID_NOTHING])[ranks]
-    return _Asked(ids, epsilons, np.where(unsaid, SAID_NOTHING, places))
+    words = np.array([*map(list(levels).index, ranked), SAID_NOTHING], np.int16)[ranks]
+    words[unsaid] = SAID_NOTHING
+    return _Asked(ids, epsilons, words)
 
 
 def _take_least(
@@ -301,8 +304,11 @@ def _match(
 
 def _to_grants(
     epsilons: NDArray[np.float64], source: str | None, ceiling: float | None
-) -> tuple[NDArray[np.int64], float]:
-    """(grants, rounding loss); `source` is the column that the epsilons were read from; None if a caller gave them."""
+) -> tuple[NDArray[np.int64], NDArray[np.uint8], float]:
+    """(grants, which of them each person has, rounding loss).
+
+    `source` is the column that the epsilons were read from; None if a caller gave them.
+    """
     if len(epsilons) == 0:
         raise DataError("There are no people.", rule="A roster has at least one person.", suggest="a table with rows")
     roster, rule = None, ""
@@ -325,4 +331,4 @@ def _to_grants(
         other = ("epsilons from another ", _COLUMN, ", or a larger ", Argument("ceiling"))
         raise PreferenceError(f"An epsilon is above the ceiling of {ceiling:g}.", rule=rule, suggest=other)
     grants = np.array([PUBLIC_CODE if grant is None else grant for grant in roster.levels.grants], np.int64)
-    return grants[roster.codes], roster.levels.rounding_loss
+    return grants, roster.codes, roster.levels.rounding_loss

@@ -100,7 +100,7 @@ def look_over(
 
 
 def _preview(candidate: Candidate, new: bool, memory: bool, write: Callable[[Argument], str]) -> Preview:
-    codes, sizes = np.unique(candidate.asked.nano, return_counts=True)
+    codes, sizes = candidate.asked.grants, np.bincount(candidate.asked.codes)
     grants = [None if code < 0 else code for code in codes.tolist()]
     names = candidate.preferences.names
     levels = [(name_grant(one, names), to_epsilon(one), int(size)) for one, size in zip(grants, sizes, strict=True)]

@@ -181,9 +181,10 @@ class Candidate:
         self._sort()
 
     def go_to(self, ledger: Ledger) -> None:
-        """Be registered in another ledger, which knows people by other digests."""
-        before, self.ledger, self._ahead = self.ledger, ledger, None
+        """Be registered in another ledger: a new one that this one stood in for, or one that knows other digests."""
+        before, self.ledger = self.ledger, ledger
         if (before.salt, before.digest) != (ledger.salt, ledger.digest):
+            self._ahead = None
             self._sort()
 
     def _sort(self) -> None:

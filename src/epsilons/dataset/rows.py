@@ -25,7 +25,7 @@ from sqlglot import exp
 from epsilons.engines.base import DATE, NUMBER, OTHER, RESERVED, TEXT, TRUTH, Column, Engine, Schema
 from epsilons.engines.trees import cast, column, double, missing, table, whole
 from epsilons.errors import DataError
-from epsilons.ledger.order import Sorted, as_sorted, locate
+from epsilons.ledger.order import Codes, Sorted, as_sorted, locate, tell_apart
 from epsilons.ledger.values import Moves
 from epsilons.storage.base import reach
 from epsilons.summaries.sql import Prepared
@@ -83,7 +83,7 @@ class Preparation:
     prepared: Prepared
     epoch: int
     cohorts: tuple[int, ...]
-    numbers: NDArray[np.int64]
+    numbers: Codes
     codes: NDArray[Any]
 
     @property
@@ -99,16 +99,16 @@ class Preparation:
         return found
 
 
-def find_cohorts(digests: NDArray[np.uint8], people: Sorted, cohorts: NDArray[np.int64]) -> NDArray[np.int64]:
+def find_cohorts(digests: NDArray[np.uint8], people: Sorted, cohorts: Codes) -> Codes:
     """Everybody's cohort, of people who are among these, all sorted; -1 for those who are not."""
     place = locate(people, as_sorted(digests))
     return np.where(place >= 0, np.append(cohorts, -1)[place], -1)
 
 
-def as_codes(cohorts: NDArray[np.int64]) -> tuple[NDArray[Any], tuple[int, ...]]:
+def as_codes(cohorts: Codes) -> tuple[NDArray[Any], tuple[int, ...]]:
     """(the place of each person's cohort, in a byte where it fits; the cohorts)."""
-    listed, places = np.unique(cohorts, return_inverse=True)
-    return places.reshape(-1).astype(np.min_scalar_type(len(listed))), tuple(int(cohort) for cohort in listed)
+    listed, places = tell_apart(cohorts)
+    return places, tuple(listed.tolist())
 
 
 def prepare(

@@ -68,7 +68,7 @@ class Stamp(TypedDict):
 
 
 def write_snapshot(
-    engine: Engine, person: Column, ids: pa.Array, digests: NDArray[np.uint8], cohorts: NDArray[np.int64],
+    engine: Engine, person: Column, ids: pa.Array, digests: NDArray[np.uint8], cohorts: NDArray[np.integer],
     rows: int, salt: bytes, folder: str,
 ) -> Stamp:  # fmt: skip
     """Cap what was staged and write it to a new folder; `ids[i]`, as the source writes it, has the digest `digests[i]`.

@@ -83,6 +83,8 @@ class DuckDB:
         located = (None if self._relation is not None else source) if known else locate(source, types, table)
         #: What was stored or defined here, by name, and which of both.
         self._kept: dict[str, str] = {}
+        #: How columns of what was staged are packed, and of what is made of it, unless as columns usually are.
+        self._packing: dict[str, str] = {}
         self.files = located.paths if isinstance(located, Files) else ()
         self.declared = tuple(name for name, kind in getattr(located, "types", ()) if kind != "text")
         self._spill = claim_folder()
@@ -172,10 +174,12 @@ class DuckDB:
             cells[base.UNREAD + each] = join_bits([bit(exp.Not(this=written)), bit(read)])
         if self._relation is None:
             query = _select_as(cells).from_(self._origin)
-            return _hide_errors(lambda: self._store(table(name), query, look=False))
-        self.add(_HANDED_OVER, self.run(_select_as(cells).from_(table(SOURCE))))
-        schema = self.keep(name, exp.select("*").from_(table(_HANDED_OVER)))
-        self.drop(_HANDED_OVER)
+            schema = self.keep(name, query)
+        else:
+            self.add(_HANDED_OVER, self.run(_select_as(cells).from_(table(SOURCE))))
+            schema = self.keep(name, exp.select("*").from_(table(_HANDED_OVER)))
+            self.drop(_HANDED_OVER)
+        self._packing = _hide_errors(lambda: self._look(table(name).sql("duckdb")))
         return schema
 
     def run(self, tree: exp.Query) -> pa.Table:
@@ -229,25 +233,25 @@ class DuckDB:
     def close(self) -> None:
         self._closing()
 
-    def _look(self, query: str, columns: list[tuple[str, str]]) -> dict[str, str]:
+    def _look(self, name: str) -> dict[str, str]:
         """Floats that hardly repeat stay as they are: unpacking them would take longer than adding them.
 
         A look at a few rows, which decides on speed alone.
         """
-        floats = [each for each, kind in columns if kind in ("FLOAT", "DOUBLE")]
+        kinds = self._describe(f"FROM {name}")
+        floats = [column(each).sql("duckdb") for each, kind in kinds if kind in ("FLOAT", "DOUBLE")]
         distinct = "".join(f", approx_count_distinct({each})" for each in floats)
-        asked = f"SELECT COUNT(*){distinct} FROM (SELECT * FROM ({query}) LIMIT {_A_FEW})"
+        asked = f"SELECT COUNT(*){distinct} FROM (SELECT * FROM {name} LIMIT {_A_FEW})"
         ((rows, *counts),) = self._connection.execute(asked).fetchall() if floats else [(0,)]
         pairs = zip(floats, counts, strict=True)
         return {each: "USING COMPRESSION uncompressed" for each, count in pairs if count > rows / 2}
 
-    def _store(self, new: exp.Table, tree: exp.Query, look: bool = True) -> Schema:
+    def _store(self, new: exp.Table, tree: exp.Query) -> Schema:
         # Writing a query out and binding it takes longer than a small table's rows do: both are done once.
         query, name = tree.sql("duckdb"), new.sql("duckdb")
         found = self._describe(query)
         columns = [(column(each).sql("duckdb", copy=False), kind) for each, kind in found]
-        packing = self._look(query, columns) if look else {}
-        written = ", ".join(f"{each} {kind} {packing.get(each, '')}" for each, kind in columns)
+        written = ", ".join(f"{each} {kind} {self._packing.get(each, '')}" for each, kind in columns)
         self._connection.execute(f"CREATE TABLE {name} ({written})")
         self._connection.execute(f"INSERT INTO {name} {query}")
         self._connection.execute(f"CHECKPOINT {new.db or _COPIES}")

@@ -1,4 +1,4 @@
-"""Digests in order: sorting millions of them, and finding some among others, as numbers instead of bytes."""
+"""Millions of people: sorting their digests, finding some among others, telling small numbers apart."""
 
 import numpy as np
 from numpy.typing import NDArray
@@ -7,8 +7,9 @@ from epsilons.ledger.values import DIGEST_BYTES
 
 #: 16 bytes each, which sort and compare like the digests they hold.
 Sorted = NDArray[np.bytes_]
-Codes = NDArray[np.int64]
-_HALF = DIGEST_BYTES // 2
+Codes = NDArray[np.integer]
+#: Numbers of so wide a range are told apart by counting, without sorting.
+_COUNTED = 1 << 20
 
 
 def as_sorted(people: NDArray[np.uint8]) -> Sorted:
@@ -61,3 +62,22 @@ def locate(known: Sorted, people: Sorted) -> Codes:
     found = (_halves(known)[at] == _halves(people)).all(axis=1)
     places[found] = at[found]
     return places
+
+
+def tell_apart(numbers: NDArray[np.integer]) -> tuple[Codes, NDArray[np.unsignedinteger]]:
+    """(the distinct numbers, in order; the place of each among them, in a byte where it fits)."""
+    low, high = int(numbers.min(initial=0)), int(numbers.max(initial=0))
+    if high - low >= _COUNTED:
+        distinct, places = np.unique(numbers, return_inverse=True)
+        return distinct.astype(np.int64), places.astype(np.min_scalar_type(len(distinct)))
+    from_low = numbers - low if low else numbers
+    there = np.bincount(from_low, minlength=1) > 0
+    distinct = np.flatnonzero(there)
+    place_of = np.zeros(len(there), np.min_scalar_type(len(distinct)))
+    place_of[distinct] = np.arange(len(distinct))
+    return distinct + low, place_of[from_low]
+
+
+def split(places: NDArray[np.unsignedinteger], count: int) -> list[Codes]:
+    """Who has each of so many places, in order."""
+    return np.split(np.argsort(places, kind="stable"), np.cumsum(np.bincount(places, minlength=count))[:-1])

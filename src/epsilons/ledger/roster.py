@@ -18,7 +18,7 @@ from numpy.typing import NDArray
 
 from epsilons.ledger import journal, segments
 from epsilons.ledger.consent import PUBLIC_CODE, WITHDRAW_CODE, Decide, Standing, Word, rank_openness, waits
-from epsilons.ledger.order import Codes, Sorted, is_new, locate, sort_by
+from epsilons.ledger.order import Codes, Sorted, is_new, locate, sort_by, split, tell_apart
 from epsilons.ledger.statements import read_rosters
 from epsilons.ledger.values import ACTIVE, WITHDRAWN, Enrolment
 from epsilons.storage.base import Connection
@@ -103,9 +103,8 @@ class Request:
     def once(self) -> tuple[Sorted, Codes]:
         """Everyone once, sorted, with the strictest of what they ask for."""
         strictness = np.argsort(np.argsort([rank_openness(word.code) for word in self.words], kind="stable"))
-        asked = self.asked.astype(np.int64)
-        order = sort_by(self.people, strictness[asked])
-        people, asked = self.people[order], asked[order]
+        order = sort_by(self.people, strictness[self.asked])
+        people, asked = self.people[order], self.asked[order].astype(np.int32)
         new = is_new(people)
         return (people, asked) if new.all() else (people[new], asked[new])
 
@@ -136,9 +135,9 @@ def plan_change(connection: Connection, request: Request) -> Change:
     if len(unlisted):  # they ask for nothing: -1
         everyone = np.concatenate([people, unlisted])
         order = sort_by(everyone)
-        people, asked = everyone[order], np.concatenate([asked, np.full(len(unlisted), -1)])[order]
+        people, asked = everyone[order], np.concatenate([asked, np.full(len(unlisted), -1, np.int32)])[order]
     place = locate(found, people)
-    origins = np.where(place >= 0, np.append(standing, 0)[place], 0)
+    origins = np.where(place >= 0, np.append(standing, 0)[place], 0).astype(np.int32)
     epoch = int(connection.execute("SELECT epoch FROM ledger").fetchone()[0])
     counts: Counter[str] = Counter()
     targets, groups = _decide_all(request, people, asked, origins, cohorts, counts)
@@ -170,11 +169,8 @@ def _decide_all(
     People of a cohort who ask alike are decided about at once; what they say in other words may come to the same.
     """
     targets, together = origins.copy(), dict[tuple[int, int], list[Codes]]()
-    pair = origins * (len(request.words) + 1) + asked + 1
-    narrow = pair.max(initial=0) < 1 << 16  # which numpy sorts in one pass
-    order = np.argsort(pair.astype(np.uint16) if narrow else pair, kind="stable")
-    pairs, starts = np.unique(pair[order], return_index=True)
-    for both, members in zip(pairs.tolist(), np.split(order, starts[1:]), strict=len(pairs) > 0):
+    pairs, places = tell_apart(origins * (len(request.words) + 1) + asked + 1)
+    for both, members in zip(pairs.tolist(), split(places, len(pairs)), strict=len(people) > 0):
         origin, which = divmod(both, len(request.words) + 1)
         now = cohorts.standing(origin) if origin else None
         word = None if which == 0 else request.words[which - 1]
@@ -185,11 +181,11 @@ def _decide_all(
         target = cohorts.find_target(origin or None, new)
         targets[members] = target
         together.setdefault((origin, target), []).append(members)
-    parties = {pair: people[np.sort(np.concatenate(parts))] for pair, parts in together.items()}
-    return targets, [
-        {"origin": origin, "target": target, "people": len(party), "digest": hash_people(party)}
-        for (origin, target), party in parties.items()
-    ]
+    groups = []
+    for (origin, target), parts in together.items():
+        party = people[parts[0] if len(parts) == 1 else np.sort(np.concatenate(parts))]
+        groups.append({"origin": origin, "target": target, "people": len(party), "digest": hash_people(party)})
+    return targets, groups
 
 
 def _count(

@@ -101,7 +101,7 @@ class Members:
 
     epoch: int
     digests: Digests
-    cohorts: NDArray[np.int64]
+    cohorts: NDArray[np.integer]
 
 
 @dataclass(frozen=True)
@@ -114,7 +114,7 @@ class Moves:
     epoch: int
     line: int
     people: NDArray[np.bytes_]
-    cohorts: NDArray[np.int64]
+    cohorts: NDArray[np.integer]
 
 
 @dataclass(frozen=True)
