@@ -96,7 +96,7 @@ class Settled(NamedTuple):
         return now if code == now.code else now._replace(code=code, level=None)
 
     def waits(self, now: Standing, dataset: int) -> bool:
-        """Whether the last word of a dataset's source is looser than what holds, and only the steward's act is missing."""
+        """Whether the last word of a source is looser than what holds, and nothing but the steward's act is missing."""
         text = dict(now.said)[dataset]
         word = read_text(text, self.levels)
         if word is None or now.code == WITHDRAW_CODE or (now.own and not text.startswith(_WAITING)):

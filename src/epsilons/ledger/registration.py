@@ -220,12 +220,25 @@ def _check_unit(mine: Sequence[Registration], given: Application) -> None:
             raise LedgerError(what, rule=rule, suggest=Argument(name, mine[-1].about[name]))
 
 
+#: Besides the rows, what is part of every question: where it changes, a question is another one, and charged anew.
+_IN_QUESTIONS = {"complete": "other complete columns", "preference": "another column of preferences"}
+
+
+def same_state(held: Mapping[str, Any], given: Mapping[str, Any]) -> bool:
+    """Whether the same questions would find the same answers: one state of the rows, and of what is part of them."""
+    alike = all(held.get(name) == given.get(name) for name in ("source", *_IN_QUESTIONS))
+    return alike and given["source"] is not None
+
+
 def _check_version(mine: Sequence[Registration], given: Application) -> None:
-    """One label, one state of the rows: stored answers go by it."""
+    """One label, one state: stored answers go by it."""
     same = [one for one in mine if one.version == given.version]
-    if same and (given.about["source"] is None or same[-1].about["source"] != given.about["source"]):
-        what = f"Version {given.version!r} of {given.name!r} is registered already, and the source may hold other rows."
-        rule = "A version stands for one state of the rows, since stored answers go by it."
+    if same and not same_state(same[-1].about, given.about):
+        rows = given.about["source"] is not None and same[-1].about["source"] == given.about["source"]
+        other = [told for name, told in _IN_QUESTIONS.items() if same[-1].about.get(name) != given.about.get(name)]
+        why = f"with {' and '.join(other)}" if rows else "and the source may hold other rows"
+        what = f"Version {given.version!r} of {given.name!r} is registered already, {why}."
+        rule = "A version stands for one state of the data, since stored answers go by it."
         raise LedgerError(what, rule=rule, suggest=Argument("version", f"{given.version}, revised"))
 
 
@@ -235,7 +248,8 @@ def _object_to_redefining(given: Application, before: Mapping[str, int], others:
     if changed and others and not given.redefine:
         told = [f"{name!r} is {_show(before[name])} there, {_show(given.levels[name])} here" for name in changed]
         what = f"Levels mean something else in this ledger: {', '.join(told)}."
-        rule = f"A level means the same in all datasets of a ledger; this one also has {', '.join(dict.fromkeys(others))}."
+        also = ", ".join(dict.fromkeys(others))
+        rule = f"A level means the same in all datasets of a ledger; this one also has {also}."
         meant = {**given.levels, **{name: before[name] for name in changed}}
         held = {name: "public" if code == PUBLIC_CODE else to_epsilon(code) for name, code in meant.items()}
         hint = (Argument("levels", held), "; or other names; if they shall mean this in all of them, ")

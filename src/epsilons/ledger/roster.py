@@ -159,7 +159,7 @@ def plan_change(connection: Connection, request: Request) -> Change:
     epoch = int(connection.execute("SELECT epoch FROM ledger").fetchone()[0])
     counts: Counter[str] = Counter()
     targets, groups = _decide_all(request, people, asked, origins, cohorts, counts)
-    return Change(people, origins, targets, groups, cohorts, Enrolment(epoch=epoch, **counts))
+    return Change(people, origins, targets, groups, cohorts, Enrolment(epoch=epoch, **dict[str, Any](counts)))
 
 
 def carry_out(connection: Connection, at: str, change: Change) -> Enrolment:
