@@ -47,8 +47,8 @@ class PreferenceTable:
     """Person `ids[i]` asked for `grants[codes[i]]` nano-epsilon, -1 for public; every id occurs once.
 
     `ids` are written as in the data, and `normal` as the ledger knows them. `words[i]` is the place in `names` of the
-    level that was named, `A_NUMBER` or `SAID_NOTHING`. Of the people in the data, `defaulted` had no preference;
-    `unmatched` preferences name nobody in the data.
+    level that was named, `A_NUMBER` or `SAID_NOTHING`. `defaulted` people had no preference; `unmatched` preferences
+    name nobody in the data.
     """
 
     ids: pa.Array
@@ -92,15 +92,15 @@ def check_id_column(engine: Engine, name: Any) -> Column:
 def read_preferences(
     engine: Engine, person: Column, preferences: Preferences, normal: bool = True, ceiling: float | None = None
 ) -> PreferenceTable:
-    """What everyone asked for: who is in the data, and who is listed by a second table or a mapping.
+    """What everyone in the data asked for, there or in a second table or a mapping.
 
-    People are matched by the normal form of their ids, or with `normal=False` as those are written. A finite epsilon
-    above the `ceiling` is refused.
+    Preferences that name nobody in the data are counted and have no effect. People are matched by the normal form of
+    their ids, or with `normal=False` as those are written. A finite epsilon above the `ceiling` is refused.
     """
     given = preferences.column
     if given is not None and given.source is None:
         asked = _read_column(engine, person, preferences)
-        ids, known, unmatched = asked.ids, _tell_apart(asked.ids, normal), 0
+        known, unmatched = _tell_apart(asked.ids, normal), 0
     else:
         query = exp.select(exp.alias_(column(person.name), "id")).distinct().from_(table(STAGED))
         in_data = _check_ids(engine.run(query.where(met(present(person))))["id"], person)
@@ -112,13 +112,12 @@ def read_preferences(
             hint = "an epsilon for each id, or a column of epsilons or levels"
             raise PreferenceError("These preferences are in the order of some array.", suggest=hint)
         listed = listed._replace(ids=_check_ids(listed.ids, person))
-        ids, known, asked, unmatched = _match(listed, in_data, preferences.default, person, normal)
+        known, asked, unmatched = _match(listed, in_data, preferences.default, person, normal)
     reach("preferences read")
-    defaulted = int((asked.words[: len(ids) - unmatched] == SAID_NOTHING).sum())
+    defaulted = int((asked.words == SAID_NOTHING).sum())
     grants, codes, rounding_loss = _to_grants(asked.epsilons, None if given is None else given.column, ceiling)
-    return PreferenceTable(
-        ids, known, grants, codes, asked.words, tuple(preferences.levels), rounding_loss, defaulted, unmatched
-    )
+    said = asked.words, tuple(preferences.levels)
+    return PreferenceTable(asked.ids, known, grants, codes, *said, rounding_loss, defaulted, unmatched)
 
 
 def _read_mapping(given: Mapping[Any, Any], person: Column, default: float | None) -> _Asked:
@@ -273,8 +272,8 @@ def _unknown_level(engine: Engine, kind: Column, known: list[str]) -> Preference
 
 def _match(
     listed: _Asked, in_data: pa.Array, default: float | None, person: Column, normal: bool
-) -> tuple[pa.Array, pa.Array, _Asked, int]:
-    """(ids as in the data, as they are known, what they ask for, how many of them, who come last, are not in the data).
+) -> tuple[pa.Array, _Asked, int]:
+    """(ids as they are known, what the people of the data ask for, how many preferences name nobody there).
 
     Those of the data who are not listed have the default. All ids become one type: a number is the same id whatever its
     width, and ids that are not in the data may be wider.
@@ -294,12 +293,9 @@ def _match(
     if (place < 0).any() and default is None:
         rule, hint = "A default applies only if you give one.", Argument("default", 0.05)
         raise PreferenceError("A person in the data is not listed in the preferences.", rule=rule, suggest=hint)
-    others = np.setdiff1d(np.arange(len(there)), place)
-    place = np.concatenate([place, others])
     epsilons = np.append(listed.epsilons, math.nan if default is None else default)[place]
     asked = _Asked(in_data, epsilons, np.append(listed.words, SAID_NOTHING)[place])
-    elsewhere = there.take(pa.array(others))
-    return pa.concat_arrays([in_data, elsewhere]), pa.concat_arrays([here, elsewhere]), asked, len(others)
+    return here, asked, len(there) - int((place >= 0).sum())
 
 
 def _to_grants(

@@ -15,10 +15,10 @@ from epsilons.engines.base import NUMBER, TEXT, Column
 from epsilons.errors import Argument, PreferenceError
 from epsilons.guarantee import to_epsilon
 from epsilons.ledger.balances import Remaining
-from epsilons.ledger.consent import PUBLIC_CODE, Word, rank_openness
+from epsilons.ledger.consent import PUBLIC_CODE, Word
 from epsilons.ledger.identity import digests
 from epsilons.ledger.ledger import Ledger
-from epsilons.ledger.statements import read_rosters
+from epsilons.ledger.roster import read_standing
 from epsilons.ledger.values import (
     ACTIVE,
     WITHDRAWN,
@@ -39,7 +39,7 @@ class Registry:
         #: Its number, by which the ledger knows who is on its roster.
         self.dataset = registration.dataset
         #: What the grants are called.
-        self.names = _name_grants(ledger.levels())
+        self.names = name_grants(ledger.levels())
         #: Whether the ledger was opened for this dataset alone, and is closed with it.
         self._own = own
 
@@ -108,13 +108,9 @@ class Registry:
 
     def _count_pending(self, cohorts: Sequence[Cohort]) -> int:
         """Whose source last said more than holds: it waits for the steward's act."""
-        levels, waiting = self.ledger.levels(), 0
-        for cohort in (one for one in cohorts if one.state == ACTIVE and not one.own):
-            said = read_rosters(cohort.datasets)[self.dataset]
-            code = levels.get(said[1:], 0) if said.startswith("=") else int(said or 0)
-            held = PUBLIC_CODE if cohort.granted is None else cohort.granted
-            waiting += cohort.people * (rank_openness(code) > rank_openness(held))
-        return waiting
+        settled = self.ledger.settled()
+        active = [one for one in cohorts if one.state == ACTIVE]
+        return sum(one.people for one in active if settled.waits(read_standing(vars(one)), self.dataset))
 
 
 def find_people(ledger: Ledger, people: Any, person: Column) -> Digests:
@@ -126,11 +122,15 @@ def find_people(ledger: Ledger, people: Any, person: Column) -> Digests:
     return digests(ids, ledger.salt, ledger.digest)
 
 
-def _name_grants(levels: Mapping[str, int]) -> dict[float, str]:
+def read_epsilons(levels: Mapping[str, int]) -> dict[str, float]:
+    """The epsilons of levels whose codes a ledger has."""
+    return {name: math.inf if code == PUBLIC_CODE else to_epsilon(code) for name, code in levels.items()}
+
+
+def name_grants(levels: Mapping[str, int]) -> dict[float, str]:
     """Names by epsilon; two levels with one epsilon are one."""
     found: dict[float, str] = {}
-    for name, code in levels.items():
-        epsilon = math.inf if code == PUBLIC_CODE else to_epsilon(code)
+    for name, epsilon in read_epsilons(levels).items():
         found[epsilon] = f"{found[epsilon]} or {name}" if epsilon in found else name
     return found
 

@@ -9,7 +9,7 @@ Who moves where is decided by the rules of `consent`, for all people who stand a
 import hashlib
 import json
 from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any, Self
 
@@ -17,7 +17,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from epsilons.ledger import journal, segments
-from epsilons.ledger.consent import PUBLIC_CODE, WITHDRAW_CODE, Decide, Standing, Word, rank_openness, waits
+from epsilons.ledger.consent import PUBLIC_CODE, WITHDRAW_CODE, Decide, Standing, Word, rank_openness
 from epsilons.ledger.order import Codes, Sorted, is_new, locate, sort_by, split, tell_apart
 from epsilons.ledger.statements import read_rosters
 from epsilons.ledger.values import ACTIVE, WITHDRAWN, Enrolment
@@ -26,6 +26,13 @@ from epsilons.storage.base import Connection
 Group = dict[str, Any]
 #: What a cohort's line in the journal says when it is made.
 _MADE = ("id", "granted", "spent", "state", "ceiling", "level", "own", "datasets")
+
+
+def read_standing(row: Mapping[str, Any]) -> Standing:
+    """How people of a cohort stand."""
+    code = PUBLIC_CODE if row["granted"] is None else int(row["granted"])
+    code = WITHDRAW_CODE if row["state"] == WITHDRAWN else code
+    return Standing(code, row["level"], bool(row["own"]), tuple(sorted(read_rosters(row["datasets"]).items())))
 
 
 @dataclass
@@ -52,11 +59,12 @@ class _Cohorts:
         return cohorts
 
     def standing(self, cohort: int) -> Standing:
-        row = self.rows[cohort]
-        code = PUBLIC_CODE if row["granted"] is None else int(row["granted"])
-        code = WITHDRAW_CODE if row["state"] == WITHDRAWN else code
-        said = read_rosters(row["datasets"]).items()
-        return Standing(code, row["level"], bool(row["own"]), tuple(sorted(said)))
+        return read_standing(self.rows[cohort])
+
+    def only_spoke(self, cohort: int) -> bool:
+        """Whether its people spoke for themselves, are on no roster, and were never charged."""
+        row, now = self.rows[cohort], self.standing(cohort)
+        return now.own and not now.said and row["spent"] + row["reserved"] == 0
 
     def find_target(self, origin: int | None, new: Standing) -> int:
         """Where people of this past go who stand so from now on."""
@@ -120,6 +128,15 @@ class Change:
     cohorts: _Cohorts
     enrolment: Enrolment
 
+    def count_standing(self, dataset: int) -> Counter[int]:
+        """How many people would stand at which code on the roster of a dataset."""
+        found: Counter[int] = Counter()
+        for cohort, people in zip(*np.unique(self.targets, return_counts=True), strict=True):
+            now = self.cohorts.standing(int(cohort))
+            if dataset in dict(now.said):
+                found[now.code] += int(people)
+        return found
+
     def goes_as(self, other: Self) -> bool:
         """Whether everyone goes where they go in another one."""
         same = len(self.people) == len(other.people) and bool((self.people == other.people).all())
@@ -141,7 +158,7 @@ def plan_change(connection: Connection, request: Request) -> Change:
     epoch = int(connection.execute("SELECT epoch FROM ledger").fetchone()[0])
     counts: Counter[str] = Counter()
     targets, groups = _decide_all(request, people, asked, origins, cohorts, counts)
-    return Change(people, origins, targets, groups, cohorts, Enrolment(epoch=epoch, **counts))
+    return Change(people, origins, targets, groups, cohorts, Enrolment(epoch=epoch, **dict[str, Any](counts)))
 
 
 def carry_out(connection: Connection, at: str, change: Change) -> Enrolment:
@@ -174,8 +191,14 @@ def _decide_all(
         origin, which = divmod(both, len(request.words) + 1)
         now = cohorts.standing(origin) if origin else None
         word = None if which == 0 else request.words[which - 1]
-        new = request.decide(now, word)
-        _count(counts, request.dataset, now, word, new, len(members))
+        new, waits = request.decide(now, word)
+        counts["pending"] += len(members) * waits
+        if now is not None and word is not None:
+            # Who only spoke so far is no more known than whoever never did: anybody may speak for any id.
+            fresh = request.dataset is not None and cohorts.only_spoke(origin)
+            counts["joined" if fresh else "known"] += len(members)
+            counts["kept"] += len(members) * (new.own and not waits and word.code != new.code)
+        _count(counts, now, word, new, len(members))
         if new == now:
             continue
         target = cohorts.find_target(origin or None, new)
@@ -188,9 +211,7 @@ def _decide_all(
     return targets, groups
 
 
-def _count(
-    counts: Counter[str], dataset: int | None, now: Standing | None, asked: Word | None, new: Standing, people: int
-) -> None:
+def _count(counts: Counter[str], now: Standing | None, asked: Word | None, new: Standing, people: int) -> None:
     """What happened to these people, for the report."""
     if now is None:
         gone = new.code == WITHDRAW_CODE
@@ -203,12 +224,8 @@ def _count(
     counts["withdrawn"] += people * (after == 0 < before)
     if asked is None:
         counts["gone"] += people * (new.said != now.said)
-        return
-    counts["known"] += people
-    pending = waits(dataset, now, asked, new)
-    counts["pending"] += people * pending
-    counts["unchanged"] += people * (asked.code == now.code == new.code)
-    counts["kept"] += people * (new.own and not pending and asked.code != new.code)
+    else:
+        counts["unchanged"] += people * (asked.code == now.code == new.code)
 
 
 def _write_cohorts(
