@@ -31,7 +31,16 @@ from epsilons.errors import DataError
 from epsilons.ledger.values import DIGEST_BYTES, Registration
 from epsilons.noise.entropy import system
 from epsilons.storage.base import reach
-from epsilons.storage.files import claim_folder, keep_folder, make_folder, open_private, release_folder, remove_unheld
+from epsilons.storage.files import (
+    claim_folder,
+    keep_folder,
+    make_folder,
+    open_own,
+    open_private,
+    read_own,
+    release_folder,
+    remove_unheld,
+)
 
 _DIGESTS, _COHORTS, _NONCE = "digests", "cohorts", "nonce"
 _NONCE_BYTES = 32
@@ -202,7 +211,7 @@ def _stamp(folder: str, name: str, nonce: bytes) -> FileStamp:
 
 def _hash_ends(path: str, name: str, nonce: bytes) -> str:
     hashed = hmac.new(nonce, f"ends of {name}\0".encode(), "sha256")
-    with open(path, "rb") as file:
+    with open(path, "rb", opener=open_own) as file:
         hashed.update(file.read(_END))
         file.seek(max(0, os.fstat(file.fileno()).st_size - _END))
         hashed.update(file.read(_END))
@@ -211,7 +220,7 @@ def _hash_ends(path: str, name: str, nonce: bytes) -> str:
 
 def _hash_whole(path: str, name: str, nonce: bytes) -> str:
     hashed = hmac.new(nonce, f"all of {name}\0".encode(), "sha256")
-    with open(path, "rb") as file:
+    with open(path, "rb", opener=open_own) as file:
         while piece := file.read(_PIECE):
             hashed.update(piece)
     return hashed.hexdigest()
@@ -228,8 +237,7 @@ def _compare(stamp: Stamp, thorough: bool, of: str = "this dataset") -> None:
         raise DataError(f"Others may open the snapshot of {of}.", rule=rule, suggest=f"chmod 700 {folder}")
     try:
         alike = _list_files(folder) == [file["name"] for file in stamp["files"]]
-        with open(os.path.join(folder, _NONCE), "rb") as file:
-            nonce = file.read(_NONCE_BYTES + 1)
+        nonce = read_own(os.path.join(folder, _NONCE), _NONCE_BYTES)
         alike = alike and all(_is_like(folder, file, nonce, thorough) for file in stamp["files"])
     except OSError:
         alike = False
