@@ -23,7 +23,7 @@ from epsilons.dataset.facts import TableFacts
 from epsilons.dataset.preferences import SAID_NOTHING, PreferenceTable, check_id_column, read_preferences
 from epsilons.dataset.registry import Registry, check_ceiling
 from epsilons.dataset.rows import Preparation, find_cohorts, follow, prepare, stage
-from epsilons.dataset.snapshot import open_snapshot, remove_snapshot, sweep_snapshots, write_snapshot
+from epsilons.dataset.snapshot import open_snapshot, path_from, remove_snapshot, sweep_snapshots, write_snapshot
 from epsilons.engines.base import TEXT, Column, Engine, Schema, open_table
 from epsilons.engines.trees import MismatchError, canonical
 from epsilons.errors import Argument, DataError, EpsilonsError, LedgerError, PreferenceError, Text
@@ -218,7 +218,8 @@ class Candidate:
         facts = self.declared.rows_per_person, self.ledger.salt, folder
         stamp = write_snapshot(self.engine, self.person, self.asked.ids, self.people, cohorts, *facts)
         try:
-            given = replace(self._application(dict(stamp), confirm, loosen), labelled=planned)
+            kept = {**stamp, "folder": path_from(self.ledger.folder, folder)}
+            given = replace(self._application(kept, confirm, loosen), labelled=planned)
             made, done = self.ledger.register(given)
         except BaseException:
             # Where the registration stands all the same (its head could not be written), so must its rows.

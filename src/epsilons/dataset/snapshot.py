@@ -113,6 +113,13 @@ def write_snapshot(
     raise DataError("The snapshot could not be written.", rule="It lies in a folder of yours alone.", suggest=hint)
 
 
+def path_from(home: str, folder: str) -> str:
+    """How a ledger that lies in `home` keeps the path of a snapshot: what lies below moves along with it."""
+    real = os.path.realpath(folder)
+    below = bool(home) and real.startswith(os.path.join(home, ""))
+    return os.path.relpath(real, home) if below else folder
+
+
 def open_snapshot(stamp: Stamp, rows: int, line: int, **options: Any) -> Labelled:
     """The rows, read only, if this is what was registered, by that line of the journal; at most `rows` a person.
 
@@ -120,8 +127,9 @@ def open_snapshot(stamp: Stamp, rows: int, line: int, **options: Any) -> Labelle
     """
     _compare(stamp, thorough=False)
     known, folder = engines(), stamp["folder"]
-    if stamp["engine"] not in known or "cohorts" not in stamp:  # one of an older release knows no cohorts
-        raise _unlike()
+    if stamp["engine"] not in known or "cohorts" not in stamp:
+        what, rule = "The snapshot of this dataset is of an older release.", "It does not say who stands where."
+        raise DataError(what, rule=rule, suggest=_AGAIN)
     engine = known[stamp["engine"]].reopen(folder, **options)
     schema = engine.schema
     shown = [kind for kind in schema.values() if kind.name not in (PERSON, COHORT)]
@@ -232,9 +240,11 @@ def _compare(stamp: Stamp, thorough: bool, of: str = "this dataset") -> None:
     if not os.path.isdir(folder):
         rule = "Questions are asked of the copy that registration made."
         raise DataError(f"The snapshot of {of} is gone.", rule=rule, suggest=_AGAIN)
-    if os.name == "posix" and os.stat(folder).st_mode & 0o077:
+    # The folder that has all snapshots of a ledger is made for its owner alone as well.
+    opened = [one for one in (folder, os.path.dirname(folder)) if os.stat(one).st_mode & 0o077]
+    if os.name == "posix" and opened:
         rule = "It holds everybody's rows, in a folder for its owner alone."
-        raise DataError(f"Others may open the snapshot of {of}.", rule=rule, suggest=f"chmod 700 {folder}")
+        raise DataError(f"Others may open the snapshot of {of}.", rule=rule, suggest=f"chmod 700 {' '.join(opened)}")
     try:
         alike = _list_files(folder) == [file["name"] for file in stamp["files"]]
         nonce = read_own(os.path.join(folder, _NONCE), _NONCE_BYTES)

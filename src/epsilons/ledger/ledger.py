@@ -6,6 +6,7 @@ Order of a release: `reserve` (durable), `mark_read` (durable; from here on noth
 
 import hashlib
 import logging
+import os
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import replace
@@ -99,15 +100,25 @@ class Ledger:
         with self._writing("enrolling", "enrolled") as connection:
             made, done = registration.register(connection, write_time(self._clock), given)
         _log.info("registration %d: %d people joined or changed their grant", made.number, done.changed)
-        return made, done
+        return self._place(made), done
 
     def registrations(self) -> tuple[values.Registration, ...]:
         """Every registration of every dataset, in its order."""
-        return self._read(registration.list_registrations)
+        return self._read(lambda connection: tuple(map(self._place, registration.list_registrations(connection))))
 
     def find_registration(self, name: str) -> values.Registration | None:
         """The newest registration of a dataset, which is the one that is asked."""
-        return self._read(partial(registration.find_registration, name=name))
+        return next((one for one in reversed(self.registrations()) if one.name == name), None)
+
+    @property
+    def folder(self) -> str:
+        """Where its file lies: what lies below that moves along with it, and is known by its path from there."""
+        return self._database.folder or ""
+
+    def _place(self, found: values.Registration) -> values.Registration:
+        """With the snapshot's path from where the ledger lies now; one that is absolute stays as it is."""
+        here = {name: os.path.join(self.folder, path) for name, path in found.stamp.items() if name == "folder"}
+        return replace(found, stamp={**found.stamp, **here})
 
     def levels(self) -> dict[str, int]:
         """What names of levels mean now, in nano-epsilon; -1 for public."""

@@ -85,6 +85,8 @@ class Database(ABC):
 
     #: Whether the tables outlive this process.
     lasting = True
+    #: The folder that its file lies in, links followed; None if it has none.
+    folder: str | None = None
     #: How many idle connections are kept.
     _kept: ClassVar = 4
     #: What the driver raises.

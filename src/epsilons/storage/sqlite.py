@@ -47,6 +47,7 @@ class Sqlite(Database):
         self._path = ":memory:" if path is None else os.path.abspath(path)
         if self.lasting:
             _take_file(self._path, owner)
+            self.folder = os.path.dirname(os.path.realpath(self._path))
         super().__init__(owner)
 
     def _start(self) -> None:
