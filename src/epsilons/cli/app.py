@@ -98,7 +98,3 @@ def main(arguments: Sequence[str] | None = None) -> int:
 def run() -> None:
     """The entry point of the installed command."""
     sys.exit(main())
-
-
-if __name__ == "__main__":
-    run()

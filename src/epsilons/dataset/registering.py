@@ -23,7 +23,7 @@ from epsilons.dataset.facts import TableFacts
 from epsilons.dataset.preferences import SAID_NOTHING, PreferenceTable, check_id_column, read_preferences
 from epsilons.dataset.registry import Registry, check_ceiling
 from epsilons.dataset.rows import Preparation, find_cohorts, follow, prepare, stage
-from epsilons.dataset.snapshot import open_snapshot, path_from, remove_snapshot, sweep_snapshots, write_snapshot
+from epsilons.dataset.snapshot import open_snapshot, remove_snapshot, sweep_snapshots, write_snapshot
 from epsilons.engines.base import TEXT, Column, Engine, Schema, open_table
 from epsilons.engines.trees import MismatchError, canonical
 from epsilons.errors import Argument, DataError, EpsilonsError, LedgerError, PreferenceError, Text
@@ -39,6 +39,7 @@ from epsilons.ledger.values import Digests, Enrolment, Registration, Terms
 from epsilons.noise.entropy import system
 from epsilons.preferences import LARGEST_EPSILON, Preferences, to_nano
 from epsilons.storage import show_address, sqlite_path
+from epsilons.storage.files import path_from
 
 #: The largest epsilon that a person may have, unless the steward says otherwise; public people have none.
 CEILING = 10.0

@@ -113,13 +113,6 @@ def write_snapshot(
     raise DataError("The snapshot could not be written.", rule="It lies in a folder of yours alone.", suggest=hint)
 
 
-def path_from(home: str, folder: str) -> str:
-    """How a ledger that lies in `home` keeps the path of a snapshot: what lies below moves along with it."""
-    real = os.path.realpath(folder)
-    below = bool(home) and real.startswith(os.path.join(home, ""))
-    return os.path.relpath(real, home) if below else folder
-
-
 def open_snapshot(stamp: Stamp, rows: int, line: int, **options: Any) -> Labelled:
     """The rows, read only, if this is what was registered, by that line of the journal; at most `rows` a person.
 

@@ -26,7 +26,7 @@ from sqlglot import exp, tokenize
 from sqlglot.parser import Parser
 from sqlglot.tokenizer_core import Token, TokenType
 
-from epsilons.engines.base import NUMBER, OTHER, TEXT, TRUTH, Column, Schema, unaskable
+from epsilons.engines.base import NUMBER, OTHER, TEXT, TRUTH, Column, Schema, declare_numbers, unaskable
 from epsilons.engines.trees import NODES, Comparison, Never, Predicate, Several, canonical, check_storable, split_like
 from epsilons.errors import EpsilonsError, PlanError
 
@@ -59,7 +59,8 @@ def _require(allowed: bool, reason: EpsilonsError | None = None) -> None:
 def parse(text: Any, schema: Schema) -> Predicate:
     """The condition that a text stands for, in normal form; `PlanError`, always the same, if it is not one.
 
-    Patterns have a `PlanError` of their own; `DataError` if it is about a column whose type cannot be asked about.
+    Patterns, and text that is compared with numbers, have a `PlanError` of their own; `DataError` if it is about a
+    column whose type cannot be asked about.
 
     >>> from epsilons.engines.base import Column, Schema
     >>> schema = Schema([Column("age", "number", -2**31, 2**31 - 1), Column("union", "text")])
@@ -81,6 +82,11 @@ def parse(text: Any, schema: Schema) -> Predicate:
 def _no_pattern(suggest: str = "name LIKE 'A%' AND name LIKE '%son'") -> PlanError:
     rule = "LIKE takes 'a%', '%a', '%a%' or 'a': no _, no % inside, no backslash, no ESCAPE; time would tell of a text."
     return PlanError("This pattern cannot be asked.", rule=rule, suggest=suggest)
+
+
+def _no_number(kind: Column) -> PlanError:
+    what, rule = f"Column {kind.name!r} holds text, not numbers.", "A column is compared with literals of its type."
+    return PlanError(what, rule=rule, suggest=(f"{kind.name} = '1' for text; ", *declare_numbers(kind.name)))
 
 
 def _parse(text: Any, schema: Schema) -> Predicate:
@@ -192,6 +198,7 @@ def _value(node: Any, kind: Column) -> Fraction | str | bool:
     if node.is_string:
         _require(sign > 0 and kind.family not in (NUMBER, TRUTH))
         return str(node.this)
+    _require(kind.family != TEXT, _no_number(kind))
     _require(kind.family == NUMBER and _DIGITS.fullmatch(node.this) is not None)
     return sign * Fraction(node.this)
 
