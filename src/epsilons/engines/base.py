@@ -113,15 +113,11 @@ class Schema(dict[str, Column]):
         column = self.askable(name)
         if not column.numeric():
             unfit = f"Column {column.name!r} holds {column.family}, not numbers."
-            hint = ("a histogram with categories for text; ", *declare_numbers(column.name))
+            again = " for numbers in a CSV file, which is then registered (again, as a new version)"
+            types = Argument("types", {column.name: "float"})
+            hint = ("a histogram with categories for text; ", types, again)
             raise DataError(unfit, rule="This statistic works on numbers.", suggest=hint)
         return column
-
-
-def declare_numbers(name: str) -> tuple[Argument, str]:
-    """What makes a column that is text for want of a type one of numbers."""
-    again = " for numbers in a CSV file, which is then registered (again, as a new version)"
-    return Argument("types", {name: "float"}), again
 
 
 def check_names(names: Sequence[str]) -> None:

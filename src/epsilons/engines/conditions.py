@@ -26,9 +26,9 @@ from sqlglot import exp, tokenize
 from sqlglot.parser import Parser
 from sqlglot.tokenizer_core import Token, TokenType
 
-from epsilons.engines.base import NUMBER, OTHER, TEXT, TRUTH, Column, Schema, declare_numbers, unaskable
+from epsilons.engines.base import NUMBER, OTHER, TEXT, TRUTH, Column, Schema, unaskable
 from epsilons.engines.trees import NODES, Comparison, Never, Predicate, Several, canonical, check_storable, split_like
-from epsilons.errors import EpsilonsError, PlanError
+from epsilons.errors import Argument, EpsilonsError, PlanError
 
 LONGEST_CONDITION = 20_000
 MOST_TOKENS = 4_000
@@ -59,8 +59,7 @@ def _require(allowed: bool, reason: EpsilonsError | None = None) -> None:
 def parse(text: Any, schema: Schema) -> Predicate:
     """The condition that a text stands for, in normal form; `PlanError`, always the same, if it is not one.
 
-    Patterns, and text that is compared with numbers, have a `PlanError` of their own; `DataError` if it is about a
-    column whose type cannot be asked about.
+    Patterns have a `PlanError` of their own; `DataError` if it is about a column whose type cannot be asked about.
 
     >>> from epsilons.engines.base import Column, Schema
     >>> schema = Schema([Column("age", "number", -2**31, 2**31 - 1), Column("union", "text")])
@@ -75,18 +74,14 @@ def parse(text: Any, schema: Schema) -> Predicate:
     except Exception:  # parsers quote what they could not read, and recursion ends in errors of its own
         pass
     rule = "Columns against literals of their type: = <> < <= > >=, IN, BETWEEN, LIKE, IS [NOT] NULL; AND, OR, NOT."
-    hint = "age >= 18 AND region IN ('north', 'south')"
+    csv = ("; of a CSV file, columns that ", Argument("types"), " does not declare are text")
+    hint = ("age >= 18 AND region IN ('north', 'south')", *csv)
     raise reason or PlanError("The condition is not one that can be asked.", rule=rule, suggest=hint)
 
 
 def _no_pattern(suggest: str = "name LIKE 'A%' AND name LIKE '%son'") -> PlanError:
     rule = "LIKE takes 'a%', '%a', '%a%' or 'a': no _, no % inside, no backslash, no ESCAPE; time would tell of a text."
     return PlanError("This pattern cannot be asked.", rule=rule, suggest=suggest)
-
-
-def _no_number(kind: Column) -> PlanError:
-    what, rule = f"Column {kind.name!r} holds text, not numbers.", "A column is compared with literals of its type."
-    return PlanError(what, rule=rule, suggest=(f"{kind.name} = '1' for text; ", *declare_numbers(kind.name)))
 
 
 def _parse(text: Any, schema: Schema) -> Predicate:
@@ -198,7 +193,6 @@ def _value(node: Any, kind: Column) -> Fraction | str | bool:
     if node.is_string:
         _require(sign > 0 and kind.family not in (NUMBER, TRUTH))
         return str(node.this)
-    _require(kind.family != TEXT, _no_number(kind))
     _require(kind.family == NUMBER and _DIGITS.fullmatch(node.this) is not None)
     return sign * Fraction(node.this)
 
