@@ -84,8 +84,8 @@ def test_whatever_stands_in_a_column(
             continue
         try:
             with eps.Dataset.open("people", ledger=address(tmp_path)) as people:
-                # The roster is read as a whole by `verify` and before registering; here it is still what it was.
-                assert (table, people.statement(3).granted) == ("segments", 10**9)
+                # The roster is read as a whole by `verify` and before registering, and here it is what it was.
+                assert (table, column, people.statement(3).granted) == ("segments", "newest", 10**9)
                 with pytest.raises(LedgerError):
                     people.verify()
         except LedgerError:
