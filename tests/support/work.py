@@ -18,6 +18,7 @@ from statistics import median
 from typing import Any
 
 import pyarrow as pa
+from numpy.typing import NDArray
 from sqlglot import exp
 
 from epsilons.engines.base import SOURCE, Engine
@@ -148,18 +149,18 @@ def prepared(engine: Engine) -> Iterator[Prepared]:
 def work_for(on: Prepared, ask: Asking, measure: Measure, change: Change = lambda tree: tree) -> list[Work]:
     """What a question makes the engine do; `change` plants another query in place of ours."""
     engine: Any = on.engine
-    run, found = engine.run, []
+    fetch, found = engine.fetch, []
 
-    def watched(tree: exp.Query) -> pa.Table:
+    def watched(tree: exp.Query) -> dict[str, NDArray[Any]]:
         changed = change(tree.copy())
         found.append(measure(engine, changed))
-        return run(changed)
+        return fetch(changed)
 
-    engine.run = watched
+    engine.fetch = watched
     try:
         ask(on)
     finally:
-        engine.run = run
+        engine.fetch = fetch
     assert found
     return found
 

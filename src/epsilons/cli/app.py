@@ -4,6 +4,7 @@ A command is imported when it is used or listed, so that `epsilons collect respo
 """
 
 import errno
+import gc
 import importlib
 import os
 import sys
@@ -28,6 +29,10 @@ FILES = {
     "ledger": ("ledger",),
     "collect": ("collect",),
 }
+
+
+#: Python looks for what is no longer used after so many new objects: a command ends before there is much of it.
+_SELDOM = 100_000
 
 
 class Commands(click.Group):
@@ -97,4 +102,5 @@ def main(arguments: Sequence[str] | None = None) -> int:
 
 def run() -> None:
     """The entry point of the installed command."""
+    gc.set_threshold(_SELDOM)
     sys.exit(main())

@@ -4,13 +4,14 @@ The result is stored like every answer, also the fact that the algorithm failed:
 back, and no second sample is drawn for one charge. So the result must survive JSON: numbers, text, lists, dicts.
 """
 
+from __future__ import annotations
+
 import json
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
-import pyarrow as pa
 from sqlglot import exp
 
 from epsilons.arrays.algorithms import Algorithm, run_algorithm
@@ -28,6 +29,9 @@ from epsilons.preferences import Levels
 from epsilons.release.answer import Release, algorithm_release, tell_question
 from epsilons.release.door import Sketch, cannot_resume
 from epsilons.summaries.sql import Prepared
+
+if TYPE_CHECKING:
+    import pyarrow as pa
 
 FAILED = "The algorithm failed."
 _WHO = "epsilons who"
@@ -129,7 +133,7 @@ def _hand_over(rows: pa.Table, columns: Sequence[str], facts: TableFacts) -> Any
     if len(columns) == 1:
         return rows[columns[0]].combine_chunks().to_numpy(zero_copy_only=False)
     if all(facts.schema[name].family in (NUMBER, TRUTH) for name in columns):
-        numbers = (rows[name].combine_chunks().cast(pa.float64(), safe=False).fill_null(np.nan) for name in columns)
+        numbers = (rows[name].combine_chunks().cast("float64", safe=False).fill_null(np.nan) for name in columns)
         return np.column_stack([one.to_numpy(zero_copy_only=False) for one in numbers])
     return rows.select(list(columns))
 

@@ -29,6 +29,7 @@ from pathlib import Path
 from typing import Any, TypeVar
 
 from epsilons.arguments.checks import check_real, check_whole
+from epsilons.dataset.facts import tell_changes
 from epsilons.dataset.registering import Declared
 from epsilons.dataset.registry import Registry
 from epsilons.engines.base import Schema
@@ -114,17 +115,22 @@ def check_as_registered(
     """Refuse a file that says something else than what was registered: asking changes nothing."""
     arguments, terms, made = arguments_of(path), registry.ledger.terms(), registry.registration
     declared = Declared(**{name: value for name, value in arguments.items() if name not in _NOT_SETTLED})
-    said, settled = declared.about(schema), made.about
-    fixed = {name: (getattr(declared, name), getattr(terms, name)) for name in ("neighbors", "allow_individual")}
-    changed = [name for name, value in said.items() if value != settled[name]]
-    changed += [name for name, (here, there) in fixed.items() if here != there]
-    changed += ["version"] if declared.version not in (None, made.version) else []
-    named = arguments["preferences"].levels
-    changed += ["levels"] if any(levels.get(name) != epsilon for name, epsilon in named.items()) else []
+    said = declared.about(schema, arguments["source"], arguments["preferences"])
+    fixed = {name: (getattr(terms, name), getattr(declared, name)) for name in ("neighbors", "allow_individual")}
+    fixed |= {"version": (made.version, declared.version or made.version)}
+    changed = [f"{name}: {there} → {here}" for name, (there, here) in fixed.items() if here != there]
+    changed += tell_changes(made.about, said)
     if changed:
-        what = f"{Path(path).name} says something else than was registered: {', '.join(changed)}."
+        what = f"{Path(path).name} says something else than was registered. {'; '.join(changed)}."
         hint = f"`epsilons register {Path(path).name}`, by the steward; or the file as it was"
         raise LedgerError(what, rule="Asking redefines nothing.", suggest=hint)
+    named = arguments["preferences"].levels
+    meant = list(tell_changes({"levels": {name: levels.get(name) for name in named}}, {"levels": named}))
+    if meant:  # perhaps by another dataset of the ledger: this file as it was would not help
+        what = f"{Path(path).name} says something else of levels than the ledger. {'; '.join(meant)}."
+        rule = "Levels mean what was registered last, in all datasets of a ledger."
+        hint = f"the levels as the ledger has them; or `epsilons register {Path(path).name}`, by the steward"
+        raise LedgerError(what, rule=rule, suggest=hint)
 
 
 def _read(path: Path) -> dict[str, Any]:

@@ -1,11 +1,14 @@
-"""What is publicly known of a dataset: what it fixes for all questions, and its description."""
+"""What is publicly known of a dataset: what it fixes for all questions, how that changed, and its description."""
 
-from collections.abc import Mapping, Sequence
+import math
+import os
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any, Self
 
 from epsilons.display import Sheet, Shown, group_levels, show, show_count, show_span
 from epsilons.engines.base import NUMBER, OTHER, Column, Schema
+from epsilons.preferences import Preferences
 
 #: More levels than this are counted, not listed.
 _MOST_SHOWN = 64
@@ -76,6 +79,62 @@ class TableFacts:
             told = "That is kept, but has no effect: their values are protected, and charged for, like all others."
             hints.append(f"Declared public: {', '.join(sorted(self.public))}. {told}")
         return hints
+
+
+#: What is settled by a registration and may be another thing in the next one, and what it is called.
+_SETTLED = {
+    "origin": "source", "table": "table", "types": "type of", "preferences": "preferences'", "person": "person",
+    "rows_per_person": "rows_per_person", "ceiling": "ceiling", "bounds": "bounds of", "keys": "keys of",
+    "complete": "complete", "public": "public", "levels": "level",
+}  # fmt: skip
+#: Longer lists are counted.
+_FEW = 8
+
+
+def tell_changes(before: Mapping[str, Any], after: Mapping[str, Any]) -> Iterator[str]:
+    """Every fact that was settled in one way and is declared in another: what it was, and what it is now.
+
+    What either of them does not know is left out: earlier releases settled less, and a frame has no path.
+    """
+    for name, called in _SETTLED.items():
+        was, now = before.get(name), after.get(name)
+        if was is None or now is None or was == now:
+            continue
+        if isinstance(was, Mapping):
+            parts = [part for part in {**was, **now} if was.get(part) != now.get(part)]
+            yield from (f"{called} {part}: {_tell(was.get(part))} → {_tell(now.get(part))}" for part in parts)
+        else:
+            yield f"{called}: {_tell(was)} → {_tell(now)}"
+
+
+def _tell(value: Any) -> str:
+    if isinstance(value, (list, tuple)):
+        return (", ".join(map(_tell, value)) if len(value) <= _FEW else f"{len(value)} values") or "none"
+    if isinstance(value, float):
+        return "public" if math.isinf(value) else f"{value:g}"
+    return "none" if value is None else str(value)
+
+
+def find_origin(source: Any, local: bool) -> list[str] | None:
+    """The paths or names that a source was given by; patterns stay as they are. None for what has no path."""
+    listed = source if isinstance(source, (list, tuple)) else [source]
+    if not all(isinstance(one, (str, os.PathLike)) for one in listed):
+        return None
+    return [os.path.realpath(one) if local else os.fspath(one) for one in listed]
+
+
+def tell_preferences(wishes: Preferences, schema: Schema) -> dict[str, Any]:
+    """Where preferences come from, as plain values; `preference` is the column of the table itself, where it is one."""
+    told: dict[str, Any] = {}
+    if wishes.default is not None:
+        told["default"] = "public" if math.isinf(wishes.default) else float(wishes.default)
+    if wishes.column is None:
+        return {"preferences": told}
+    if wishes.column.source is not None:
+        other = {"file": find_origin(wishes.column.source, True), "person": wishes.column.person}
+        return {"preferences": {**told, **other, "column": wishes.column.column}}
+    column = schema.find(wishes.column.column).name
+    return {"preferences": {**told, "column": column}, "preference": column}
 
 
 def too_many_levels(levels: int, rounding_loss: float) -> bool:

@@ -10,7 +10,6 @@ from contextlib import AbstractContextManager, contextmanager, nullcontext
 from dataclasses import dataclass, replace
 
 import numpy as np
-import pyarrow as pa
 from numpy.typing import NDArray
 
 from epsilons.dataset.rows import Preparation
@@ -103,7 +102,7 @@ class TablePeople:
         prepared = self.preparation.prepared
         codes = self.places.astype(np.int16)[self.preparation.places]  # at most 256 levels
         kept = keep_digests(entropy, self.preparation.digests, codes, chances)
-        prepared.engine.add(_SAMPLED, pa.table({sql.KEPT: np.flatnonzero(kept).astype(np.int32)}))
+        prepared.engine.add(_SAMPLED, {sql.KEPT: np.flatnonzero(kept).astype(np.int32)})
         try:
             yield replace(prepared, only=_SAMPLED)
         finally:

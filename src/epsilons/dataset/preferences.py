@@ -21,8 +21,9 @@ from epsilons.dataset.rows import STAGED, stage
 from epsilons.engines.base import NUMBER, TEXT, Column, Engine, open_table
 from epsilons.engines.trees import bit, cast, column, literal, met, missing, present, table, whole
 from epsilons.errors import Argument, DataError, PreferenceError, Text
-from epsilons.ledger.consent import PUBLIC_CODE
+from epsilons.ledger.consent import PUBLIC_CODE, Word
 from epsilons.ledger.identity import normalise
+from epsilons.ledger.order import tell_apart
 from epsilons.preferences import Preferences, roster_of
 from epsilons.storage.base import reach
 
@@ -39,33 +40,44 @@ class _Asked(NamedTuple):
 
     ids: pa.Array
     epsilons: NDArray[np.float64]
-    words: NDArray[np.int64]
+    words: NDArray[np.integer]
 
 
 @dataclass(frozen=True, eq=False)
 class PreferenceTable:
-    """`nano[i]` is what person `ids[i]` asked for in nano-epsilon, -1 for public; every id occurs once.
+    """Person `ids[i]` asked for `grants[codes[i]]` nano-epsilon, -1 for public; every id occurs once.
 
     `ids` are written as in the data, and `normal` as the ledger knows them. `words[i]` is the place in `names` of the
-    level that was named, `A_NUMBER` or `SAID_NOTHING`. Of the people in the data, `defaulted` had no preference;
-    `unmatched` preferences name nobody in the data.
+    level that was named, `A_NUMBER` or `SAID_NOTHING`. `defaulted` people had no preference; `unmatched` preferences
+    name nobody in the data.
     """
 
     ids: pa.Array
     normal: pa.Array
-    nano: NDArray[np.int64]
-    words: NDArray[np.int64]
+    grants: NDArray[np.int64]
+    codes: NDArray[np.uint8]
+    words: NDArray[np.integer]
     names: tuple[str, ...]
     rounding_loss: float
     defaulted: int
     unmatched: int
 
-    def take(self, order: NDArray[np.int64] | slice) -> Self:
+    def take(self, order: NDArray[np.integer]) -> Self:
         """The same in another order."""
-        if isinstance(order, slice):
-            return self
-        ids, normal = (column.take(pa.array(order)) for column in (self.ids, self.normal))
-        return replace(self, ids=ids, normal=normal, nano=self.nano[order], words=self.words[order])
+        ids = self.ids.take(pa.array(order))
+        normal = ids if self.normal is self.ids else self.normal.take(pa.array(order))
+        return replace(self, ids=ids, normal=normal, codes=self.codes[order], words=self.words[order])
+
+    def distinct_words(self) -> tuple[list[Word], NDArray[np.unsignedinteger]]:
+        """The words that occur, and which of them each person said; the default is a word unsaid."""
+        span = len(self.names) + 2
+        pairs, places = tell_apart(self.codes * np.int32(span) + self.words + 2)
+        codes, which = np.divmod(pairs, span)
+        words = [
+            Word(code, self.names[word] if word >= 0 else None, word != SAID_NOTHING)
+            for code, word in zip(self.grants[codes].tolist(), (which - 2).tolist(), strict=True)
+        ]
+        return words, places
 
 
 def check_id_column(engine: Engine, name: Any) -> Column:
@@ -81,15 +93,15 @@ def check_id_column(engine: Engine, name: Any) -> Column:
 def read_preferences(
     engine: Engine, person: Column, preferences: Preferences, normal: bool = True, ceiling: float | None = None
 ) -> PreferenceTable:
-    """What everyone asked for: who is in the data, and who is listed by a second table or a mapping.
+    """What everyone in the data asked for, there or in a second table or a mapping.
 
-    People are matched by the normal form of their ids, or with `normal=False` as those are written. A finite epsilon
-    above the `ceiling` is refused.
+    Preferences that name nobody in the data are counted and have no effect. People are matched by the normal form of
+    their ids, or with `normal=False` as those are written. A finite epsilon above the `ceiling` is refused.
     """
     given = preferences.column
     if given is not None and given.source is None:
         asked = _read_column(engine, person, preferences)
-        ids, known, unmatched = asked.ids, _tell_apart(asked.ids, normal), 0
+        known, unmatched = _tell_apart(asked.ids, normal), 0
     else:
         query = exp.select(exp.alias_(column(person.name), "id")).distinct().from_(table(STAGED))
         in_data = _check_ids(engine.run(query.where(met(present(person))))["id"], person)
@@ -101,13 +113,12 @@ def read_preferences(
             hint = "an epsilon for each id, or a column of epsilons or levels"
             raise PreferenceError("These preferences are in the order of some array.", suggest=hint)
         listed = listed._replace(ids=_check_ids(listed.ids, person))
-        ids, known, asked, unmatched = _match(listed, in_data, preferences, person, normal)
+        known, asked, unmatched = _match(listed, in_data, preferences, person, normal)
     reach("preferences read")
-    defaulted = int((asked.words[: len(ids) - unmatched] == SAID_NOTHING).sum())
-    nano, rounding_loss = _to_grants(asked.epsilons, preferences, ceiling)
-    return PreferenceTable(
-        ids, known, nano, asked.words, tuple(preferences.levels), rounding_loss, defaulted, unmatched
-    )
+    defaulted = int((asked.words == SAID_NOTHING).sum())
+    grants, codes, rounding_loss = _to_grants(asked.epsilons, preferences, ceiling)
+    said = asked.words, tuple(preferences.levels)
+    return PreferenceTable(asked.ids, known, grants, codes, *said, rounding_loss, defaulted, unmatched)
 
 
 def _read_mapping(given: Mapping[Any, Any], person: Column, default: float | None) -> _Asked:
@@ -147,7 +158,7 @@ def _as_arrow(ids: list[Any]) -> pa.Array:
 def _tell_apart(ids: pa.Array, normal: bool) -> pa.Array:
     """Ids in their normal form, in which no two of one source are the same."""
     known = normalise(ids) if normal else ids
-    if pc.count_distinct(known).as_py() < len(ids):
+    if known is not ids and pc.count_distinct(known).as_py() < len(ids):
         rule = "Ids are the same person's whatever their case, the blanks around them, and how accents are composed."
         raise DataError("Two spellings of an id are one person's.", rule=rule, suggest="one spelling for each person")
     return known
@@ -238,12 +249,13 @@ def _read_levels(
     ifs = [exp.If(this=same, true=whole(rank)) for rank, same in enumerate(named)]
     ifs.append(exp.If(this=missing(kind), true=exp.null() if default is None else whole(strictness.index(default))))
     ids, asked, unsaid = _take_least(engine, person, exp.Case(ifs=ifs, default=whole(-1)), missing(kind))
-    ranks = asked.cast(pa.int64()).fill_null(len(ranked)).to_numpy(zero_copy_only=False)
+    ranks = asked.fill_null(len(ranked)).to_numpy(zero_copy_only=False)
     if (ranks < 0).any():
         raise _unknown_level(engine, kind, ranked)
     epsilons = np.array([*strictness, math.nan if default is None else default])[ranks]
-    places = np.array([*map(list(levels).index, ranked), SAID_NOTHING])[ranks]
-    return _Asked(ids, epsilons, np.where(unsaid, SAID_NOTHING, places))
+    words = np.array([*map(list(levels).index, ranked), SAID_NOTHING], np.int16)[ranks]
+    words[unsaid] = SAID_NOTHING
+    return _Asked(ids, epsilons, words)
 
 
 def _take_least(
@@ -277,8 +289,8 @@ def _unknown_level(engine: Engine, kind: Column, known: list[str]) -> Preference
 
 def _match(
     listed: _Asked, in_data: pa.Array, preferences: Preferences, person: Column, normal: bool
-) -> tuple[pa.Array, pa.Array, _Asked, int]:
-    """(ids as in the data, as they are known, what they ask for, how many of them, who come last, are not in the data).
+) -> tuple[pa.Array, _Asked, int]:
+    """(ids as they are known, what the people of the data ask for, how many preferences name nobody there).
 
     Those of the data who are not listed have the default. All ids become one type: a number is the same id whatever its
     width, and ids that are not in the data may be wider.
@@ -299,12 +311,9 @@ def _match(
     if (place < 0).any() and default is None:
         rule, hint = "A default applies only if you give one.", _default(preferences.levels)
         raise PreferenceError("A person in the data is not listed in the preferences.", rule=rule, suggest=hint)
-    others = np.setdiff1d(np.arange(len(there)), place)
-    place = np.concatenate([place, others])
     epsilons = np.append(listed.epsilons, math.nan if default is None else default)[place]
     asked = _Asked(in_data, epsilons, np.append(listed.words, SAID_NOTHING)[place])
-    elsewhere = there.take(pa.array(others))
-    return pa.concat_arrays([in_data, elsewhere]), pa.concat_arrays([here, elsewhere]), asked, len(others)
+    return here, asked, len(there) - int((place >= 0).sum())
 
 
 def _default(levels: Mapping[str, float]) -> Argument:
@@ -314,8 +323,8 @@ def _default(levels: Mapping[str, float]) -> Argument:
 
 def _to_grants(
     epsilons: NDArray[np.float64], preferences: Preferences, ceiling: float | None
-) -> tuple[NDArray[np.int64], float]:
-    """(grants, rounding loss)."""
+) -> tuple[NDArray[np.int64], NDArray[np.uint8], float]:
+    """(grants, which of them each person has, rounding loss)."""
     source = None if preferences.column is None else preferences.column.column  # None: a caller gave them
     if len(epsilons) == 0:
         raise DataError("There are no people.", rule="A roster has at least one person.", suggest="a table with rows")
@@ -340,4 +349,4 @@ def _to_grants(
         other = ("epsilons from another ", _COLUMN, ", or a larger ", Argument("ceiling"))
         raise PreferenceError(f"An epsilon is above the ceiling of {ceiling:g}.", rule=rule, suggest=other)
     grants = np.array([PUBLIC_CODE if grant is None else grant for grant in roster.levels.grants], np.int64)
-    return grants[roster.codes], roster.levels.rounding_loss
+    return grants, roster.codes, roster.levels.rounding_loss

@@ -7,15 +7,15 @@ from collections.abc import Callable
 from dataclasses import dataclass, replace
 from typing import Any
 
-import numpy as np
-
 from epsilons import ledger as ledgers
 from epsilons.dataset.facts import TableFacts, too_many_levels
-from epsilons.dataset.registering import Candidate, Declared, read_candidate
+from epsilons.dataset.registering import Act, Candidate, Declared, read_candidate
+from epsilons.dataset.registry import name_grants
 from epsilons.dataset.steward import StewardFacts, steward_facts
 from epsilons.display import Sheet, Shown, show, show_count
 from epsilons.errors import Argument
 from epsilons.guarantee import to_epsilon
+from epsilons.ledger.consent import PUBLIC_CODE, WITHDRAW_CODE
 from epsilons.ledger.values import Enrolment, NoLedgerError
 from epsilons.preferences import name_grant
 
@@ -34,6 +34,8 @@ class Preview(Shown):
     refused: tuple[str, ...]
     hints: tuple[str, ...]
     many_levels: bool
+    #: On the roster, and not used any more; `levels` have everyone else as they would stand once it is registered.
+    withdrawn: int = 0
     #: Only where the steward asked for it.
     private: StewardFacts | None = None
 
@@ -61,12 +63,13 @@ class Preview(Shown):
             rows = [(f"{len(rows):,} levels", "not listed", f"{sum(people for *_, people in self.levels):,}")]
         ledger = "A new ledger would be made." if self.new_ledger else "The ledger knows people already."
         notes = [f"{self.name}, version {self.version}. {ledger} Nothing was registered."]
+        notes += [f"Withdrawn: {show_count(self.withdrawn, 'person', 'people')}, not used."] if self.withdrawn else []
         notes += [f"Registering would be refused: {told}" for told in self.refused]
         notes += self.hints
         return [
             Sheet("", ("level", "epsilon", "people"), rows),
             Sheet("", ("column", "holds", "known"), self.columns),
-            *(Sheet(one.title, one.head, one.rows, notes) for one in self.enrolment.sheets()),
+            *(Sheet(one.title, one.head, one.rows, [*one.notes, *notes]) for one in self.enrolment.sheets()),
             *([] if self.private is None else self.private.sheets()),
         ]
 
@@ -101,22 +104,21 @@ def look_over(
 
 
 def _preview(candidate: Candidate, new: bool, memory: bool, write: Callable[[Argument], str]) -> Preview:
-    codes, sizes = np.unique(candidate.asked.nano, return_counts=True)
-    grants = [None if code < 0 else code for code in codes.tolist()]
-    names = candidate.preferences.names
-    levels = [(name_grant(one, names), to_epsilon(one), int(size)) for one, size in zip(grants, sizes, strict=True)]
+    # What is kept in memory asks for no word of the steward.
+    ahead = candidate.foresee(Act(confirm=memory))
+    standing = ahead.change.count_standing(ahead.dataset)
+    withdrawn, names = standing.pop(WITHDRAW_CODE, 0), name_grants(ahead.levels)
+    grants = {None if code == PUBLIC_CODE else code: people for code, people in standing.items()}
+    levels = [(name_grant(one, names), to_epsilon(one), people) for one, people in grants.items()]
     facts = TableFacts.of(candidate.engine.schema, candidate.about, candidate.declared.neighbors)
     many = too_many_levels(len(levels), candidate.asked.rounding_loss)
     hints = [f"{len(levels):,} levels: is the column of preferences the right one?"] if many else []
-    # What is kept in memory asks for no word of the steward.
-    enrolment, objections = candidate.foresee(confirm=memory)
-    if enrolment.pending:
-        who = show_count(enrolment.pending, "person prefers", "people prefer")
-        hints.append(
-            f"{who} a larger epsilon: registering with {write(Argument('loosen', enrolment.pending))} grants it."
-        )
+    if waiting := ahead.expected.pending:
+        who = show_count(waiting, "person prefers", "people prefer")
+        hints.append(f"{who} a larger epsilon: registering with {write(Argument('loosen', waiting))} grants it.")
+    hints.append(f"Rows without a value of {facts.person!r} are nobody's, and are left out.")
     return Preview(
         candidate.declared.name, candidate.version, new, facts.describe_columns(),
-        tuple(sorted(levels, key=lambda one: one[1])), enrolment,
-        tuple(error.message(write) for error in objections), (*hints, *facts.hints()), many,
+        tuple(sorted(levels, key=lambda one: one[1])), ahead.expected,
+        tuple(error.message(write) for error in ahead.objections), (*hints, *facts.hints()), many, withdrawn,
     )  # fmt: skip

@@ -18,6 +18,7 @@ from epsilons.arguments.checks import check_truth
 from epsilons.dataset.facts import Description
 from epsilons.dataset.registering import (
     CEILING,
+    Act,
     Declared,
     Opened,
     open_registered,
@@ -101,6 +102,7 @@ class Registered:
         snapshots: str | os.PathLike[str] | None = None,
         confirm: bool = False,
         loosen: int | None = None,
+        redefine: bool = False,
         types: Mapping[str, str] | None = None,
         table: str | None = None,
         threads: int | None = None,
@@ -111,28 +113,29 @@ class Registered:
 
         The source is read once, into a private snapshot, and may be deleted afterwards. Registered again, newcomers
         join, stricter preferences hold at once, who is gone pays no more. More than a tenth of newcomers, or nobody
-        known, needs `confirm=True`; larger epsilons for people who are known need `loosen=` and their number.
+        known, needs `confirm=True`; larger epsilons for people who are known need `loosen=` and their number. In a
+        ledger of several datasets, levels that mean something else need `redefine=True`, and then mean it in all.
         `snapshots` is the folder for the copies, beside the ledger unless given.
         """
         declared = Declared(
             name, person, version, rows_per_person, neighbors, bounds or {}, keys or {}, complete, public, ceiling,
             measure, delta, renews, accounts, allow_individual, types, table, threads, memory, engine,
         )  # fmt: skip
-        sure = check_truth("confirm", confirm)
+        act = Act(check_truth("confirm", confirm), loosen, check_truth("redefine", redefine))
         with ExitStack() as opened:
             book, address = opened.enter_context(_opening(ledger, stand_in=True))
             done, tries = None, 0
             while done is None:
                 with read_candidate(source, preferences, declared, book) as candidate:
                     # What is refused is refused before anything is made or written.
-                    for refused in candidate.foresee(sure, loosen)[1]:
+                    for refused in candidate.foresee(act).objections:
                         raise refused
                     if not book.lasting:
                         book.close()
-                        book, address = opened.enter_context(_opening(ledger, create=True))
+                        book, address = opened.enter_context(_opening(ledger, create=book))
                         candidate.go_to(book)
                     try:
-                        _, done = candidate.register(place_of_snapshots(book, address, snapshots), sure, loosen)
+                        _, done = candidate.register(place_of_snapshots(book, address, snapshots), act)
                     except StalePlanError:  # people were charged or changed their minds meanwhile: read again
                         if (tries := tries + 1) == _TRIES:
                             raise
@@ -253,7 +256,7 @@ def _ledger_in_memory(given: Any) -> Ledger:
 
 
 @contextmanager
-def _opening(ledger: Any, create: bool = False, stand_in: bool = False) -> Iterator[tuple[Ledger, str | None]]:
+def _opening(ledger: Any, create: bool | Ledger = False, stand_in: bool = False) -> Iterator[tuple[Ledger, str | None]]:
     """(the ledger, its address if it was opened here); closed again if what follows fails.
 
     Where there is none yet, one in memory may stand in for it, which knows nobody either.

@@ -7,39 +7,37 @@ ledger as it was, and what is left of a snapshot is swept by the next registrati
 
 from __future__ import annotations
 
-import math
 import os
 import time
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass, field, replace
-from typing import Any
-
-import numpy as np
-from numpy.typing import NDArray
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 from epsilons.arguments.checks import check_bounds, check_real
-from epsilons.dataset.facts import TableFacts
-from epsilons.dataset.preferences import SAID_NOTHING, PreferenceTable, check_id_column, read_preferences
-from epsilons.dataset.registry import Registry, check_ceiling
+from epsilons.dataset.facts import TableFacts, find_origin, tell_changes, tell_preferences
+from epsilons.dataset.registry import Registry, check_ceiling, read_epsilons
 from epsilons.dataset.rows import Preparation, find_cohorts, follow, prepare, stage
 from epsilons.dataset.snapshot import open_snapshot, remove_snapshot, sweep_snapshots, write_snapshot
 from epsilons.engines.base import TEXT, Column, Engine, Schema, open_table
 from epsilons.engines.trees import MismatchError, canonical
 from epsilons.errors import Argument, DataError, EpsilonsError, LedgerError, PreferenceError, Text
-from epsilons.guarantee import to_epsilon
 from epsilons.ledger.checks import check_terms
-from epsilons.ledger.consent import PUBLIC_CODE, Word
+from epsilons.ledger.consent import PUBLIC_CODE
 from epsilons.ledger.identity import digests, normalise
 from epsilons.ledger.ledger import Ledger
 from epsilons.ledger.opening import find_places, state_folder
 from epsilons.ledger.order import as_sorted, sort_by
-from epsilons.ledger.registration import Application
+from epsilons.ledger.places import mark_content
+from epsilons.ledger.registration import Application, Outlook, same_state
 from epsilons.ledger.values import Digests, Enrolment, Registration, Terms
 from epsilons.noise.entropy import system
 from epsilons.preferences import LARGEST_EPSILON, Preferences, to_nano
 from epsilons.storage import show_address, sqlite_path
 from epsilons.storage.files import path_from
+
+if TYPE_CHECKING:
+    from epsilons.dataset.preferences import PreferenceTable
 
 #: The largest epsilon that a person may have, unless the steward says otherwise; public people have none.
 CEILING = 10.0
@@ -97,7 +95,7 @@ class Declared:
         """The table itself; nothing of it is read yet."""
         return open_table(source, self.engine, **{name: getattr(self, name) for name in _ENGINE})
 
-    def about(self, schema: Schema) -> dict[str, Any]:
+    def about(self, schema: Schema, source: Any, wishes: Preferences) -> dict[str, Any]:
         """What the ledger keeps, checked against the table's columns, as plain values."""
         pairs = {schema.number(name).name: list(check_bounds(pair, "column")) for name, pair in self.bounds.items()}
         return {
@@ -108,6 +106,10 @@ class Declared:
             "keys": dict(_plain_keys(schema.askable(name), keys) for name, keys in self.keys.items()),
             "complete": sorted(schema.askable(name).name for name in _listed("complete", self.complete)),
             "public": sorted(schema.askable(name).name for name in _listed("public", self.public)),
+            "origin": find_origin(source, self.engine in (None, "duckdb")),
+            "table": self.table,
+            "types": dict(self.types or {}),
+            **tell_preferences(wishes, schema),
         }
 
     def source(self, files: Sequence[str], began: int | None = None) -> dict[str, Any] | None:
@@ -160,6 +162,14 @@ class Opened:
     seconds: float
 
 
+class Act(NamedTuple):
+    """What the steward says to a registration: many may be new; so many may be loosened; levels mean this for all."""
+
+    confirm: bool = False
+    loosen: int | None = None
+    redefine: bool = False
+
+
 @dataclass(eq=False)
 class Candidate:
     """A source that was read, once, for a ledger; registered only when that is said."""
@@ -169,6 +179,8 @@ class Candidate:
     engine: Engine
     person: Column
     about: Mapping[str, Any]
+    #: The files that it was read from, and by what their content is known again.
+    files: Mapping[str, str]
     #: What everyone asked for, in the order of their digests.
     asked: PreferenceTable
     preferences: Preferences
@@ -177,50 +189,67 @@ class Candidate:
     #: Whether the engine goes on holding what was read.
     kept: bool = False
     people: Digests = field(init=False)
+    _ahead: tuple[Act, Outlook] | None = None
 
     def __post_init__(self) -> None:
         self._sort()
 
     def go_to(self, ledger: Ledger) -> None:
-        """Be registered in another ledger, which knows people by other digests."""
-        self.ledger = ledger
-        self._sort()
+        """Be registered in another ledger: a new one that this one stood in for, or one that knows other digests."""
+        before, self.ledger = self.ledger, ledger
+        if (before.salt, before.digest) != (ledger.salt, ledger.digest):
+            self._ahead = None
+            self._sort()
 
     def _sort(self) -> None:
         people = digests(self.asked.normal, self.ledger.salt, self.ledger.digest)
         order = sort_by(as_sorted(people))
-        self.asked, self.people = self.asked.take(order), people[order]
+        if not isinstance(order, slice):
+            self.asked, self.people = self.asked.take(order), people.take(order, 0)
+        else:
+            self.people = people
 
-    def foresee(self, confirm: bool = False, loosen: int | None = None) -> tuple[Enrolment, list[LedgerError]]:
-        """What registering would do to people, and what it would be refused for; nothing is written."""
-        ahead, first = self.ledger.foresee(self._application({}, confirm, loosen)), list[LedgerError]()
+    def foresee(self, act: Act = Act()) -> Outlook:  # noqa: B008 (it never changes)
+        """What registering would do, and what it would be refused for; nothing is written.
+
+        It is worked out once: if the ledger changes afterwards, it finds that itself.
+        """
+        if self._ahead is not None and self._ahead[0] == act:
+            return self._ahead[1]
+        ahead, held = self.ledger.foresee(self._application({}, act)), self.ledger.find_registration(self.declared.name)
+        objections = list(ahead.objections)
         # A ledger that does not know the dataset yet gives people a budget: another one may have done so before.
-        if not confirm and self.ledger.find_registration(self.declared.name) is None:
+        if not act.confirm and held is None:
             try:
-                find_places().refuse_second(self.ledger.id, self.declared.name, self._files)
+                find_places().refuse_second(self.ledger.id, self.declared.name, self.files)
             except LedgerError as refused:
-                first.append(refused)
-        return ahead.expected, [*first, *ahead.objections]
+                objections.insert(0, refused)
+        levels = read_epsilons(ahead.levels)
+        before = {**({} if held is None else held.about), "levels": {**levels, **read_epsilons(ahead.before)}}
+        settled = tuple(tell_changes(before, {**self.about, "levels": levels}))
+        ahead = replace(ahead, expected=replace(ahead.expected, settled=settled), objections=tuple(objections))
+        self._ahead = act, ahead
+        return ahead
 
     def keep_in_memory(self, own: bool) -> Opened:
         """Registered in a ledger that is gone with this process; the rows stay in the engine."""
-        made, done = self.ledger.register(self._application({}, True, None))
+        made, done = self.ledger.register(self._application({}, Act(confirm=True)))
         registry = Registry(self.ledger, made, "in memory, gone with this process", own)
         facts = self.ledger.moves(0), self.declared.rows_per_person, self.ledger.salt
         prepared = prepare(self.engine, self.person, self.asked.ids, self.people, *facts)
         self.kept = True
         return _opened(self.engine, registry, prepared, done, self.started)
 
-    def register(self, place: str, confirm: bool, loosen: int | None) -> tuple[Registration, Enrolment]:
+    def register(self, place: str, act: Act) -> tuple[Registration, Enrolment]:
         """Registered for good: the snapshot is written and checked, then the ledger knows it, or nothing happened."""
-        planned = self.ledger.foresee(self._application({}, confirm, loosen)).change
-        cohorts = find_cohorts(self.people, planned.people, planned.targets)
+        ahead = self.foresee(act)
+        cohorts = find_cohorts(self.people, ahead.change.people, ahead.change.targets)
         folder = os.path.join(place, system().bytes(8).hex())
         facts = self.declared.rows_per_person, self.ledger.salt, folder
         stamp = write_snapshot(self.engine, self.person, self.asked.ids, self.people, cohorts, *facts)
         try:
             kept = {**stamp, "folder": path_from(self.ledger.folder, folder)}
-            given = replace(self._application(kept, confirm, loosen), labelled=planned)
+            given = replace(self._application(kept, act), foreseen=ahead)
             made, done = self.ledger.register(given)
         except BaseException:
             # Where the registration stands all the same (its head could not be written), so must its rows.
@@ -233,22 +262,18 @@ class Candidate:
                 if earlier.name == made.name and earlier.number < made.number:  # a newer one may stand already
                     remove_snapshot(earlier.stamp, place)
             sweep_snapshots(place, self._snapshots)
-            find_places().note_dataset(self.ledger.id, made.name, self._files)
-        return made, done
+            find_places().note_dataset(self.ledger.id, made.name, self.files)
+        return made, replace(done, settled=ahead.expected.settled)
 
     def _snapshots(self) -> set[str]:
         """The folders of the newest registration of every dataset, by the random names that they have in any place."""
         newest = {one.name: one.stamp["folder"] for one in self.ledger.registrations()}
         return {os.path.basename(folder) for folder in newest.values()}
 
-    @property
-    def _files(self) -> list[str]:
-        return [os.path.realpath(path) for path, *_ in (self.about["source"] or {}).get("files", ())]
-
-    def _application(self, stamp: Mapping[str, Any], confirm: bool, loosen: int | None) -> Application:
+    def _application(self, stamp: Mapping[str, Any], act: Act) -> Application:
         asked, declared = self.asked, self.declared
         named = {name: _code(epsilon) for name, epsilon in self.preferences.levels.items()}
-        words, places = _distinct_words(asked)
+        words, places = asked.distinct_words()
         return Application(
             name=declared.name,
             version=self.version,
@@ -261,8 +286,7 @@ class Candidate:
             levels=named,
             defaulted=asked.defaulted,
             unmatched=asked.unmatched,
-            confirm=confirm,
-            loosen=loosen,
+            **act._asdict(),
         )
 
     @property
@@ -271,21 +295,9 @@ class Candidate:
         if self.declared.version is not None:
             return self.declared.version
         mine = [one for one in self.ledger.registrations() if one.name == self.declared.name]
-        if mine and self.about["source"] is not None and mine[-1].about["source"] == self.about["source"]:
+        if mine and same_state(mine[-1].about, self.about):
             return mine[-1].version
         return str(len(mine) + 1)
-
-
-def _distinct_words(asked: PreferenceTable) -> tuple[list[Word], NDArray[np.int64]]:
-    """The words that occur, and which of them each person said; who said nothing has the default, as a word unsaid."""
-    span = len(asked.names) + 2
-    pairs, places = np.unique(asked.nano * span + asked.words + 2, return_inverse=True)
-    codes, which = np.divmod(pairs, span)
-    words = [
-        Word(code, asked.names[word] if word >= 0 else None, word != SAID_NOTHING)
-        for code, word in zip(codes.tolist(), (which - 2).tolist(), strict=True)
-    ]
-    return words, places
 
 
 def _code(epsilon: float) -> int:
@@ -296,16 +308,19 @@ def _code(epsilon: float) -> int:
 @contextmanager
 def read_candidate(source: Any, preferences: Any, declared: Declared, ledger: Ledger) -> Iterator[Candidate]:
     """Read a source, once, for as long as a block lasts; `keep_in_memory` keeps it for longer."""
+    from epsilons.dataset.preferences import check_id_column, read_preferences  # with Arrow: questions do without
+
     started, began = time.perf_counter(), time.time_ns()
     engine = declared.open_source(source)
     candidate: Candidate | None = None
     try:
-        about, person = declared.about(engine.schema), check_id_column(engine, declared.person)
         wishes = as_preferences(preferences)
-        given = wishes.column
-        if given is not None and given.source is None:
-            about["preference"] = engine.schema.find(given.column).name
-        before = declared.source(engine.files)
+        about = declared.about(engine.schema, source, wishes)
+        person = check_id_column(engine, declared.person)
+        before, files = (
+            declared.source(engine.files),
+            {os.path.realpath(one): mark_content(one) for one in engine.files},
+        )
         stage(engine)
         about["source"] = before if before == declared.source(engine.files, began) else None
         held = ledger.terms()
@@ -319,7 +334,7 @@ def read_candidate(source: Any, preferences: Any, declared: Declared, ledger: Le
         terms = check_terms(declared.neighbors, None, declared.allow_individual, declared.measure)
         kind, spelling = "text" if person.family == TEXT else "number", "normal" if normal else "as written"
         terms = replace(terms, ids=kind, spelling=spelling)
-        candidate = Candidate(declared, ledger, engine, person, about, asked, wishes, terms, started)
+        candidate = Candidate(declared, ledger, engine, person, about, files, asked, wishes, terms, started)
         yield candidate
     finally:
         if candidate is None or not candidate.kept:
@@ -357,7 +372,7 @@ def _opened(
 ) -> Opened:
     about, terms, made = registry.registration.about, registry.ledger.terms(), registry.registration
     assert terms is not None
-    named = {name: math.inf if code < 0 else to_epsilon(code) for name, code in registry.ledger.levels().items()}
+    named = read_epsilons(registry.ledger.levels())
     cited = {"name": made.name, "version": made.version, "lasting": registry.ledger.lasting}
     facts = TableFacts.of(engine.schema, about, terms.neighbors, levels=named, **cited)
     return Opened(engine, facts, registry, prepared, enrolment, time.perf_counter() - started)

@@ -11,15 +11,14 @@ import numpy as np
 
 from epsilons.arguments.checks import check_real
 from epsilons.dataset.facts import Description, Level, TableFacts
-from epsilons.dataset.preferences import as_ids
 from epsilons.engines.base import NUMBER, TEXT, Column
 from epsilons.errors import Argument, PreferenceError
 from epsilons.guarantee import to_epsilon
 from epsilons.ledger.balances import Remaining
-from epsilons.ledger.consent import PUBLIC_CODE, Word, rank_openness
+from epsilons.ledger.consent import PUBLIC_CODE, Word
 from epsilons.ledger.identity import digests
 from epsilons.ledger.ledger import Ledger
-from epsilons.ledger.statements import read_rosters
+from epsilons.ledger.roster import read_standing
 from epsilons.ledger.values import (
     ACTIVE,
     WITHDRAWN,
@@ -40,7 +39,7 @@ class Registry:
         #: Its number, by which the ledger knows who is on its roster.
         self.dataset = registration.dataset
         #: What the grants are called.
-        self.names = _name_grants(ledger.levels())
+        self.names = name_grants(ledger.levels())
         #: Whether the ledger was opened for this dataset alone, and is closed with it.
         self._own = own
 
@@ -109,27 +108,29 @@ class Registry:
 
     def _count_pending(self, cohorts: Sequence[Cohort]) -> int:
         """Whose source last said more than holds: it waits for the steward's act."""
-        levels, waiting = self.ledger.levels(), 0
-        for cohort in (one for one in cohorts if one.state == ACTIVE and not one.own):
-            said = read_rosters(cohort.datasets)[self.dataset]
-            code = levels.get(said[1:], 0) if said.startswith("=") else int(said or 0)
-            held = PUBLIC_CODE if cohort.granted is None else cohort.granted
-            waiting += cohort.people * (rank_openness(code) > rank_openness(held))
-        return waiting
+        settled = self.ledger.settled()
+        active = [one for one in cohorts if one.state == ACTIVE]
+        return sum(one.people for one in active if settled.waits(read_standing(vars(one)), self.dataset))
 
 
 def find_people(ledger: Ledger, people: Any, person: Column) -> Digests:
     """Digests of people by their ids, which are of the kind of a column, in the ledger's spelling."""
+    from epsilons.dataset.preferences import as_ids  # with Arrow, which questions do without
+
     terms = ledger.terms()
     ids = as_ids(people, person, normal=terms is not None and terms.spelling == "normal")
     return digests(ids, ledger.salt, ledger.digest)
 
 
-def _name_grants(levels: Mapping[str, int]) -> dict[float, str]:
+def read_epsilons(levels: Mapping[str, int]) -> dict[str, float]:
+    """The epsilons of levels whose codes a ledger has."""
+    return {name: math.inf if code == PUBLIC_CODE else to_epsilon(code) for name, code in levels.items()}
+
+
+def name_grants(levels: Mapping[str, int]) -> dict[float, str]:
     """Names by epsilon; two levels with one epsilon are one."""
     found: dict[float, str] = {}
-    for name, code in levels.items():
-        epsilon = math.inf if code == PUBLIC_CODE else to_epsilon(code)
+    for name, epsilon in read_epsilons(levels).items():
         found[epsilon] = f"{found[epsilon]} or {name}" if epsilon in found else name
     return found
 

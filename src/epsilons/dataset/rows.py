@@ -16,21 +16,22 @@ from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from functools import cached_property
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
-import pyarrow as pa
-import pyarrow.compute as pc
 from numpy.typing import NDArray
 from sqlglot import exp
 
 from epsilons.engines.base import DATE, NUMBER, OTHER, RESERVED, TEXT, TRUTH, Column, Engine, Schema
 from epsilons.engines.trees import cast, column, double, missing, table, whole
 from epsilons.errors import DataError
-from epsilons.ledger.order import Sorted, as_sorted, locate
+from epsilons.ledger.order import Codes, Sorted, as_sorted, locate, tell_apart
 from epsilons.ledger.values import Moves
 from epsilons.storage.base import reach
 from epsilons.summaries.sql import Prepared
+
+if TYPE_CHECKING:
+    import pyarrow as pa
 
 PERSON, COHORT = f"{RESERVED}person", f"{RESERVED}cohort"
 #: The copy of the source from which everything is read.
@@ -82,7 +83,7 @@ class Preparation:
     prepared: Prepared
     epoch: int
     cohorts: tuple[int, ...]
-    numbers: NDArray[np.int64]
+    numbers: Codes
     codes: NDArray[Any]
 
     @property
@@ -98,16 +99,16 @@ class Preparation:
         return found
 
 
-def find_cohorts(digests: NDArray[np.uint8], people: Sorted, cohorts: NDArray[np.int64]) -> NDArray[np.int64]:
+def find_cohorts(digests: NDArray[np.uint8], people: Sorted, cohorts: Codes) -> Codes:
     """Everybody's cohort, of people who are among these, all sorted; -1 for those who are not."""
     place = locate(people, as_sorted(digests))
     return np.where(place >= 0, np.append(cohorts, -1)[place], -1)
 
 
-def as_codes(cohorts: NDArray[np.int64]) -> tuple[NDArray[Any], tuple[int, ...]]:
+def as_codes(cohorts: Codes) -> tuple[NDArray[Any], tuple[int, ...]]:
     """(the place of each person's cohort, in a byte where it fits; the cohorts)."""
-    listed, places = np.unique(cohorts, return_inverse=True)
-    return places.reshape(-1).astype(np.min_scalar_type(len(listed))), tuple(int(cohort) for cohort in listed)
+    listed, places = tell_apart(cohorts)
+    return places, tuple(listed.tolist())
 
 
 def prepare(
@@ -154,7 +155,7 @@ def follow(written: Labelled, moves: Moves, before: Preparation | None = None) -
             engine.drop(old)
     if len(numbers):
         name = f"{RESERVED}rows {moves.epoch}"
-        engine.add(_moved(moves.epoch), pa.table({_ID: numbers.astype(np.int32), _MOVED: codes}))
+        engine.add(_moved(moves.epoch), {_ID: numbers.astype(np.int32), _MOVED: codes})
         engine.define(name, _replace_cohorts(written, asked, _moved(moves.epoch)))
     prepared = Prepared(engine, name, asked, COHORT, len(cohorts), written.rows, PERSON)
     return Preparation(written, prepared, moves.epoch, cohorts, numbers, codes)
@@ -180,6 +181,9 @@ def cap_rows(
 
     What was staged is dropped afterwards.
     """
+    import pyarrow as pa
+    import pyarrow.compute as pc
+
     crowd = engine.run(_find_crowd(STAGED, person.name, rows))[_ID]
     crowded = pc.is_in(ids, value_set=crowd.combine_chunks().cast(ids.type))
     numbers = np.arange(len(ids), dtype=np.int32)
@@ -194,7 +198,10 @@ def cap_rows(
 
 def exceeds_cap(engine: Engine, name: str, rows: int) -> bool:
     """Whether anybody has more rows in a copy than they may, which would be a mistake of ours."""
-    return len(engine.run(_find_crowd(name, PERSON, rows))) > 0
+    if engine.embedded:  # people are numbered: counting them here is quicker than grouping by them there
+        numbers = np.ma.getdata(engine.fetch(exp.select(column(PERSON)).from_(table(name)))[PERSON])
+        return int(np.bincount(numbers).max(initial=0)) > rows
+    return len(engine.fetch(_find_crowd(name, PERSON, rows))[_ID]) > 0
 
 
 def above_cap() -> DataError:

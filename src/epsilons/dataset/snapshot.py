@@ -19,10 +19,9 @@ import os
 from collections.abc import Callable, Collection, Iterable, Mapping
 from functools import partial
 from pathlib import Path
-from typing import Any, TypedDict
+from typing import TYPE_CHECKING, Any, TypedDict
 
 import numpy as np
-import pyarrow as pa
 from numpy.typing import NDArray
 
 from epsilons.dataset.rows import COHORT, PERSON, Labelled, above_cap, as_codes, cap_rows, exceeds_cap
@@ -41,6 +40,9 @@ from epsilons.storage.files import (
     release_folder,
     remove_unheld,
 )
+
+if TYPE_CHECKING:
+    import pyarrow as pa
 
 _DIGESTS, _COHORTS, _NONCE = "digests", "cohorts", "nonce"
 _NONCE_BYTES = 32
@@ -75,7 +77,7 @@ class Stamp(TypedDict):
 
 
 def write_snapshot(
-    engine: Engine, person: Column, ids: pa.Array, digests: NDArray[np.uint8], cohorts: NDArray[np.int64],
+    engine: Engine, person: Column, ids: pa.Array, digests: NDArray[np.uint8], cohorts: NDArray[np.integer],
     rows: int, salt: bytes, folder: str,
 ) -> Stamp:  # fmt: skip
     """Cap what was staged and write it to a new folder; `ids[i]`, as the source writes it, has the digest `digests[i]`.

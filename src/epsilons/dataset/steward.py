@@ -16,27 +16,30 @@ from epsilons.dataset.rows import STAGED
 from epsilons.display import Sheet, Shown, show_count
 from epsilons.engines.base import UNREAD, Column, Engine
 from epsilons.engines.trees import bit, cast, column, double, join_bits, met, present, table
-from epsilons.summaries.columns import as_double
+from epsilons.summaries.columns import as_double, integers
 
 PRIVATE = "Private, for the steward alone: exact facts of people's rows, not for publication."
 
 
 @dataclass(frozen=True)
 class StewardFacts(Shown):
-    """How many rows the cap cuts off, and by column how many cells did not parse or lie outside their bounds."""
+    """Rows that the cap cuts off or that have no id; by column, cells that did not parse or lie out of bounds."""
 
     cut: int
     unread: Mapping[str, int]
     outside: Mapping[str, int]
+    without_id: int = 0
 
     def to_dict(self) -> dict[str, Any]:
         """Plain values that survive JSON."""
-        return {"private": PRIVATE, "cut": self.cut, "unread": dict(self.unread), "outside": dict(self.outside)}
+        by_column = {"unread": dict(self.unread), "outside": dict(self.outside)}
+        return {"private": PRIVATE, "cut": self.cut, "without_id": self.without_id, **by_column}
 
     def sheets(self) -> list[Sheet]:
         names = dict.fromkeys((*self.unread, *self.outside))
         rows = [[name, *(f"{facts.get(name, 0):,}" for facts in (self.unread, self.outside))] for name in names]
-        notes = [f"The cap leaves out {show_count(self.cut, 'row')}.", PRIVATE]
+        told = (f"The cap leaves out {show_count(self.cut, 'row')}.", f"Rows without an id: {self.without_id:,}.")
+        notes = [*told, PRIVATE]
         return [Sheet("", ("column", "not read", "out of bounds"), rows, notes)]
 
 
@@ -44,7 +47,7 @@ def steward_facts(engine: Engine, person: Column, rows: int, bounds: Mapping[str
     """Of what was staged; people have `rows` rows at most, and `bounds` are those declared."""
     each = exp.alias_(exp.Count(this=exp.Star(), big_int=True), "rows")
     crowd = exp.select(each).from_(table(STAGED)).where(met(present(person))).group_by(column(person.name))
-    counts = engine.run(crowd)["rows"].to_numpy()
+    counts = engine.fetch(crowd)["rows"]
     sums: dict[tuple[str, str], exp.Expr] = {("unread", name): column(UNREAD + name) for name in engine.declared}
     for name, (low, high) in bounds.items():
         kind = engine.schema.number(name)
@@ -55,9 +58,11 @@ def steward_facts(engine: Engine, person: Column, rows: int, bounds: Mapping[str
         beyond = join_bits([bit(end) for end in ends], every=False)
         # Engines hold NaN for larger than every number; it is missing.
         sums["outside", kind.name] = join_bits([beyond, present(kind)])
+    everything = exp.alias_(exp.Count(this=exp.Star(), big_int=True), "everything")
     totals = [exp.alias_(cast(exp.Sum(this=tree), "BIGINT"), f"sum{place}") for place, tree in enumerate(sums.values())]
-    found = engine.run(exp.select(*totals).from_(table(STAGED))).to_pylist()[0] if totals else {}
+    found = engine.fetch(exp.select(everything, *totals).from_(table(STAGED)))
+    without = int(found.pop("everything")[0]) - int(counts.sum())
     facts: dict[str, dict[str, int]] = {"unread": {}, "outside": {}}
-    for (fact, name), number in zip(sums, found.values(), strict=True):
-        facts[fact][name] = number or 0
-    return StewardFacts(int(np.maximum(counts - rows, 0).sum()), **facts)
+    for (fact, name), total in zip(sums, found.values(), strict=True):
+        facts[fact][name] = int(integers(total)[0])
+    return StewardFacts(int(np.maximum(counts - rows, 0).sum()), **facts, without_id=without)

@@ -1,4 +1,4 @@
-"""What an engine is: it knows the columns of one table, runs a query given as a tree, and hands back Arrow.
+"""What an engine is: it knows the columns of one table, runs a query given as a tree, and hands back columns.
 
 Queries are sqlglot expression trees, made node by node and rendered once by the engine. A caller's text never becomes
 part of a query: conditions are parsed, checked and rebuilt (`conditions`), values become typed literals (`trees`). An
@@ -18,10 +18,13 @@ from importlib import import_module
 from pkgutil import iter_modules
 from typing import TYPE_CHECKING, Any, ClassVar, Protocol, TypeVar, cast
 
+import numpy as np
+
 from epsilons.errors import Argument, DataError
 
 if TYPE_CHECKING:
     import pyarrow as pa
+    from numpy.typing import NDArray
     from sqlglot import exp
 
 _T = TypeVar("_T")
@@ -149,7 +152,7 @@ def unaskable(column: Column) -> DataError:
 
 
 class Engine(Protocol):
-    """Runs trees on one table and hands back Arrow. It has a name, and options that it understands."""
+    """Runs trees on one table and hands back columns. It has a name, and options that it understands."""
 
     name: ClassVar[str]
     options: ClassVar[frozenset[str]]
@@ -176,7 +179,10 @@ class Engine(Protocol):
         """
 
     def run(self, tree: exp.Query) -> pa.Table:
-        """The result of a query; `DataError` with a fixed text if the engine fails."""
+        """The result of a query as Arrow; `DataError` with a fixed text if the engine fails."""
+
+    def fetch(self, tree: exp.Query) -> dict[str, NDArray[Any]]:
+        """The result of a query as numpy has it: null is masked; what numpy has no exact type for are objects."""
 
     def keep(self, name: str, tree: exp.Query) -> Schema:
         """Store the result of a query inside the engine under a name, for later queries; its columns."""
@@ -191,8 +197,8 @@ class Engine(Protocol):
     def reopen(cls, folder: str, **options: Any) -> Engine:
         """What `write` wrote, as the source of an engine that only reads it; of `options` what files need."""
 
-    def add(self, name: str, table: pa.Table) -> Schema:
-        """Make an Arrow table known to later queries; its columns."""
+    def add(self, name: str, table: pa.Table | Mapping[str, NDArray[np.integer]]) -> Schema:
+        """Make an Arrow table, or whole numbers of numpy, known to later queries; its columns."""
 
     def drop(self, name: str) -> None:
         """Forget what `keep`, `define` or `add` made known."""
@@ -236,6 +242,17 @@ def open_table(source: Any, engine: str | None = None, **options: Any) -> Engine
         takers = sorted(name for name, other in known.items() if unknown in other.options)
         raise DataError(f"The engine {engine!r} takes no {unknown!r}.", suggest=f"for {', '.join(takers)} only")
     return cast(Engine, cast(Any, kind)(source, **given))
+
+
+def as_columns(found: pa.Table) -> dict[str, NDArray[Any]]:
+    """A result in Arrow as `fetch` hands it over."""
+    columns: dict[str, NDArray[Any]] = {}
+    for name, chunks in zip(found.column_names, found.columns, strict=True):
+        column = chunks.combine_chunks()
+        missing, there = (part.to_numpy(zero_copy_only=False) for part in (column.is_null(), column.drop_null()))
+        columns[name] = np.ma.MaskedArray(np.zeros(len(column), there.dtype), missing)
+        columns[name][~missing] = there
+    return columns
 
 
 def hide_engine_errors(work: Callable[[], _T], engine: str) -> _T:

@@ -7,16 +7,18 @@ A relation that the user already has in DuckDB runs on the connection it came fr
 and the rules for conditions (`conditions`) are the only barrier there.
 """
 
+from __future__ import annotations
+
 import os
 import re
 import shutil
 import weakref
 from collections.abc import Callable, Mapping
 from functools import partial
-from typing import Any, ClassVar, TypeVar
+from typing import TYPE_CHECKING, Any, ClassVar, TypeVar
 
 import duckdb
-import pyarrow as pa
+import numpy as np
 from sqlglot import exp
 
 from epsilons.engines import base
@@ -25,6 +27,10 @@ from epsilons.engines.sources import Files, Frame, cast_text, locate
 from epsilons.engines.trees import bit, column, join_bits, table
 from epsilons.errors import Argument, DataError
 from epsilons.storage.files import claim_folder, release_folder
+
+if TYPE_CHECKING:
+    import pyarrow as pa
+    from numpy.typing import NDArray
 
 _T = TypeVar("_T")
 
@@ -38,6 +44,9 @@ _ARRAY_BITS = 22
 #: them, or join the other way round: a whole query would take longer or shorter by the value of one row.
 _LOOKING = "statistics_propagation,filter_pushdown,filter_pullup,join_filter_pushdown,join_order,build_side_probe_side"
 
+#: Types that numpy has, too: their values are handed over without Arrow, which takes long to load.
+_IN_NUMPY = {"BOOLEAN", "FLOAT", "DOUBLE", "DATE", "TIMESTAMP", "TINYINT", "SMALLINT", "INTEGER", "BIGINT"}
+_IN_NUMPY |= {"UTINYINT", "USMALLINT", "UINTEGER", "UBIGINT"}
 _PLAIN = {"VARCHAR": base.TEXT, "BOOLEAN": base.TRUTH, "DATE": base.DATE, "TIMESTAMP": base.TIME}
 #: Types that the table's view turns into a plain one. Text that is no member of an enumeration would be an error.
 _VIEWED = re.compile(r"(ENUM\(.*\)|UUID|TIMESTAMP_(S|MS|NS))", re.DOTALL)
@@ -74,6 +83,8 @@ class DuckDB:
         located = (None if self._relation is not None else source) if known else locate(source, types, table)
         #: What was stored or defined here, by name, and which of both.
         self._kept: dict[str, str] = {}
+        #: How columns of what was staged are packed, and of what is made of it, unless as columns usually are.
+        self._packing: dict[str, str] = {}
         self.files = located.paths if isinstance(located, Files) else ()
         self.declared = tuple(name for name, kind in getattr(located, "types", ()) if kind != "text")
         self._spill = claim_folder()
@@ -163,17 +174,24 @@ class DuckDB:
             cells[base.UNREAD + each] = join_bits([bit(exp.Not(this=written)), bit(read)])
         if self._relation is None:
             query = _select_as(cells).from_(self._origin)
-            return _hide_errors(lambda: self._store(table(name), query, look=False))
-        self.add(_HANDED_OVER, self.run(_select_as(cells).from_(table(SOURCE))))
-        schema = self.keep(name, exp.select("*").from_(table(_HANDED_OVER)))
-        self.drop(_HANDED_OVER)
+            schema = self.keep(name, query)
+        else:
+            self.add(_HANDED_OVER, self.run(_select_as(cells).from_(table(SOURCE))))
+            schema = self.keep(name, exp.select("*").from_(table(_HANDED_OVER)))
+            self.drop(_HANDED_OVER)
+        self._packing = _hide_errors(lambda: self._look(table(name).sql("duckdb")))
         return schema
 
     def run(self, tree: exp.Query) -> pa.Table:
-        text = tree.sql("duckdb", copy=False)
+        return _hide_errors(lambda: self._ask(tree).to_arrow_table())
+
+    def fetch(self, tree: exp.Query) -> dict[str, NDArray[Any]]:
+        return _hide_errors(lambda: _in_numpy(self._ask(tree)))
+
+    def _ask(self, tree: exp.Query) -> Any:
         theirs = self._relation is not None and _reads_source(tree)
         ask = partial(self._relation.query, SOURCE) if theirs else self._connection.sql
-        return _hide_errors(lambda: ask(text).to_arrow_table())
+        return ask(tree.sql("duckdb", copy=False))
 
     def keep(self, name: str, tree: exp.Query) -> Schema:
         return _hide_errors(lambda: self._store(table(name), tree))
@@ -198,11 +216,11 @@ class DuckDB:
         _hide_errors(work)
 
     @classmethod
-    def reopen(cls, folder: str, **options: Any) -> "DuckDB":
+    def reopen(cls, folder: str, **options: Any) -> DuckDB:
         return cls(Files("duckdb", (os.path.join(folder, _WRITTEN),), table=_ROWS), **options)
 
-    def add(self, name: str, arrow: pa.Table) -> Schema:
-        _hide_errors(lambda: self._connection.register(name, arrow))
+    def add(self, name: str, added: pa.Table | Mapping[str, NDArray[np.integer]]) -> Schema:
+        _hide_errors(lambda: self._connection.register(name, added))
         return _hide_errors(lambda: self._columns(table(name)))
 
     def drop(self, name: str) -> None:
@@ -215,31 +233,39 @@ class DuckDB:
     def close(self) -> None:
         self._closing()
 
-    def _look(self, query: str, columns: list[tuple[str, str]]) -> dict[str, str]:
+    def _look(self, name: str) -> dict[str, str]:
         """Floats that hardly repeat stay as they are: unpacking them would take longer than adding them.
 
         A look at a few rows, which decides on speed alone.
         """
-        floats = [each for each, kind in columns if kind in ("FLOAT", "DOUBLE")]
+        kinds = self._describe(f"FROM {name}")
+        floats = [column(each).sql("duckdb") for each, kind in kinds if kind in ("FLOAT", "DOUBLE")]
         distinct = "".join(f", approx_count_distinct({each})" for each in floats)
-        asked = f"SELECT COUNT(*){distinct} FROM (SELECT * FROM ({query}) LIMIT {_A_FEW})"
+        asked = f"SELECT COUNT(*){distinct} FROM (SELECT * FROM {name} LIMIT {_A_FEW})"
         ((rows, *counts),) = self._connection.execute(asked).fetchall() if floats else [(0,)]
         pairs = zip(floats, counts, strict=True)
         return {each: "USING COMPRESSION uncompressed" for each, count in pairs if count > rows / 2}
 
-    def _store(self, new: exp.Table, tree: exp.Query, look: bool = True) -> Schema:
+    def _store(self, new: exp.Table, tree: exp.Query) -> Schema:
         # Writing a query out and binding it takes longer than a small table's rows do: both are done once.
         query, name = tree.sql("duckdb"), new.sql("duckdb")
         found = self._describe(query)
         columns = [(column(each).sql("duckdb", copy=False), kind) for each, kind in found]
-        packing = self._look(query, columns) if look else {}
-        written = ", ".join(f"{each} {kind} {packing.get(each, '')}" for each, kind in columns)
+        written = ", ".join(f"{each} {kind} {self._packing.get(each, '')}" for each, kind in columns)
         self._connection.execute(f"CREATE TABLE {name} ({written})")
         self._connection.execute(f"INSERT INTO {name} {query}")
         self._connection.execute(f"CHECKPOINT {new.db or _COPIES}")
         if not new.db:
             self._kept[new.name] = "TABLE"
         return _make_schema(found)
+
+
+def _in_numpy(found: Any) -> dict[str, NDArray[Any]]:
+    kinds = list(map(str, found.types))
+    if not _IN_NUMPY.issuperset(kinds):
+        return base.as_columns(found.to_arrow_table())
+    fetched = zip(found.fetchnumpy().items(), kinds, strict=True)
+    return {name: array.astype("M8[D]") if kind == "DATE" else array for (name, array), kind in fetched}
 
 
 def _in_file(name: str) -> exp.Table:

@@ -5,20 +5,24 @@ Columns of CSV files, and untyped columns of pandas, are text unless `types` dec
 guess would depend on one person's value, and fail on another's.
 """
 
+from __future__ import annotations
+
 import glob
 import os
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, replace
 from functools import partial
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
-import pyarrow as pa
 from sqlglot import exp
 
 from epsilons.engines.base import check_names
 from epsilons.engines.lines import copy_lines, read_header
 from epsilons.engines.readings import as_arrow
 from epsilons.errors import Argument, DataError, Text
+
+if TYPE_CHECKING:
+    import pyarrow as pa
 
 #: What `types` may say, and the engine's type for it.
 TYPES = {
@@ -65,7 +69,7 @@ class Files:
             arguments.append(exp.EQ(this=exp.column(option), expression=given))
         return exp.Anonymous(this=f"read_{self.kind}", expressions=arguments)
 
-    def copied(self, folder: str) -> "Files":
+    def copied(self, folder: str) -> Files:
         """What the engine reads: of lines of text, a copy that cannot fail."""
         if not self.names:
             return self
@@ -184,10 +188,12 @@ def _check_alike(paths: tuple[str, ...]) -> str:
     if any(not schema.equals(schemas[0]) for schema in schemas):
         raise _unlike()
     check_names(schemas[0].names)
-    return "arrow" if pa.timestamp("ms") in schemas[0].types else "parquet"
+    return "arrow" if "timestamp[ms]" in map(str, schemas[0].types) else "parquet"
 
 
 def _read_frame(source: Any, declared: dict[str, str]) -> Frame:
+    import pyarrow as pa
+
     if isinstance(source, (pa.Table, pa.RecordBatch)):
         table = pa.Table.from_batches([source]) if isinstance(source, pa.RecordBatch) else source
         return _from_arrow(table, declared, ())
@@ -204,6 +210,8 @@ def _read_frame(source: Any, declared: dict[str, str]) -> Frame:
 
 def _from_arrow(table: pa.Table, declared: dict[str, str], unusable: tuple[str, ...]) -> Frame:
     """Dictionaries become plain, halves become floats; what an engine may not know is left out."""
+    import pyarrow as pa
+
     check_names(table.column_names)
     columns, left_out = {}, list(unusable)
     for name, values in zip(table.column_names, table.columns, strict=True):
@@ -227,6 +235,8 @@ def _from_arrow(table: pa.Table, declared: dict[str, str], unusable: tuple[str, 
 
 def _from_pandas(frame: Any, declared: dict[str, str]) -> Frame:
     """Untyped columns are text (`write_entry`); complex numbers and intervals are left out, since Arrow has none."""
+    import pyarrow as pa
+
     if not all(isinstance(name, str) for name in frame.columns):
         raise DataError("A column's name is not text.", suggest="rename it")
     check_names(list(frame.columns))

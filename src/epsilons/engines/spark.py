@@ -17,20 +17,23 @@ import os
 import re
 import threading
 import weakref
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from typing import TYPE_CHECKING, Any, ClassVar, TypeVar
 
-import pyarrow as pa
 from sqlglot import exp
 
 from epsilons.engines import base
 from epsilons.engines.base import SOURCE, Schema, make_column, register
+from epsilons.engines.sessions import check_running, find_session, own_session
 from epsilons.engines.trees import column, table
 from epsilons.errors import Argument, DataError
 from epsilons.noise.entropy import system
 from epsilons.storage.files import claim_folder, release_folder, write_private
 
 if TYPE_CHECKING:
+    import numpy as np
+    import pyarrow as pa
+    from numpy.typing import NDArray
     from pyspark.sql import DataFrame, SparkSession
 
 _T = TypeVar("_T")
@@ -38,28 +41,7 @@ _T = TypeVar("_T")
 _PLAIN = {"string": base.TEXT, "boolean": base.TRUTH, "date": base.DATE, "timestamp_ntz": base.TIME}
 _COLLATED = "string collate "
 _TEXT = re.compile(rf"{_COLLATED}|(var)?char\(\d+\)$")
-#: Spark has no whole numbers without a sign.
-_SIGNED = {pa.uint8(): pa.int16(), pa.uint16(): pa.int32(), pa.uint32(): pa.int64(), pa.uint64(): pa.decimal128(20)}
 
-#: What the trees rely on, and what must not depend on a value: in our own session only.
-_SETTINGS = {
-    "spark.sql.ansi.enabled": "false",  # with it a cast or an overflow would fail on some values and not on others
-    "spark.sql.variable.substitute": "false",  # '${system:...}' in a literal means itself
-    "spark.sql.parser.escapedStringLiterals": "false",
-    "spark.sql.legacy.exponentLiteralAsDecimal.enabled": "false",
-    "spark.sql.groupByOrdinal": "true",
-    "spark.sql.orderByOrdinal": "true",
-    "spark.sql.caseSensitive": "true",
-    # Blocks of a file would be left out by the least and largest value in them, rows by nulls before the rest of a
-    # condition is computed, and a list would be searched up to the first find.
-    "spark.sql.parquet.filterPushdown": "false",
-    "spark.sql.constraintPropagation.enabled": "false",
-    "spark.sql.optimizer.inSetConversionThreshold": "0",
-    "spark.sql.timestampType": "TIMESTAMP_NTZ",
-    "spark.sql.parquet.datetimeRebaseModeInWrite": "CORRECTED",  # otherwise dates before 1582 are an error
-    "spark.sql.parquet.datetimeRebaseModeInRead": "CORRECTED",
-    "spark.sql.execution.arrow.maxRecordsPerBatch": "100000",
-}
 _ADAPTIVE, _PARTITIONS = "spark.sql.adaptive.enabled", "spark.sql.shuffle.partitions"
 #: A path without it may lie on whatever file system the cluster prefers.
 _HERE = "file://"
@@ -92,7 +74,7 @@ class Spark:
     def __init__(self, source: Any) -> None:
         frame = _find_frame(source)
         self._home = _hide_errors(lambda: _home(frame.sparkSession))
-        self._session: SparkSession = _hide_errors(lambda: _own_session(frame.sparkSession))
+        self._session: SparkSession = _hide_errors(lambda: own_session(frame.sparkSession))
         self._known: dict[str, str | None] = {}  # names of views, and the path of those that were kept
         self._closing = weakref.finalize(self, _close, self._session, self._home, self._known)
         self._usual = _hide_errors(lambda: [str(self._session.conf.get(key)) for key in (_ADAPTIVE, _PARTITIONS)])
@@ -117,7 +99,7 @@ class Spark:
 
     def check_ready(self) -> None:
         """As every engine: the session lives in the user's cluster, which they may have stopped."""
-        _check_running(self._session)
+        check_running(self._session)
 
     def run(self, tree: exp.Query) -> pa.Table:
         """As every engine: one Spark job, since nothing is planned anew in the middle of it."""
@@ -127,6 +109,9 @@ class Spark:
             return self._session.sql(tree.sql("spark")).toArrow()
 
         return _hide_errors(work)
+
+    def fetch(self, tree: exp.Query) -> dict[str, NDArray[Any]]:
+        return base.as_columns(self.run(tree))
 
     def stage(self, name: str) -> Schema:
         asked = [column(kind.name) for kind in self.schema.values() if kind.family != base.OTHER]
@@ -173,15 +158,20 @@ class Spark:
             with open(os.path.join(folder, _COLUMNS), encoding="utf-8") as file:
                 known = json.load(file)
             path = _PATTERN.sub(r"\\\1", f"{folder}/{_WRITTEN}")
-            return _read_placed(_find_session(), _HERE + path, StructType.fromJson(known["schema"]), known["names"])
+            return _read_placed(find_session(), _HERE + path, StructType.fromJson(known["schema"]), known["names"])
 
         return cls(_hide_errors(work))
 
-    def add(self, name: str, table: pa.Table) -> Schema:
+    def add(self, name: str, table: pa.Table | Mapping[str, NDArray[np.integer]]) -> Schema:
         def work() -> Schema:
+            import pyarrow as pa
             from pyspark.sql import SparkSession
 
-            signed = table.cast(pa.schema([(f.name, _SIGNED.get(f.type, f.type)) for f in table.schema]))
+            # Spark has no whole numbers without a sign.
+            signs = {pa.uint8(): pa.int16(), pa.uint16(): pa.int32(), pa.uint32(): pa.int64()}
+            signs[pa.uint64()] = pa.decimal128(20)
+            given = pa.table(table)
+            signed = given.cast(pa.schema([(f.name, signs.get(f.type, f.type)) for f in given.schema]))
             before = SparkSession.getActiveSession()
             try:
                 return self._name(name, self._session.createDataFrame(signed))
@@ -223,7 +213,7 @@ def _find_frame(source: Any) -> DataFrame:
         install = "pip install 'epsilons[spark]', and Java 17 or newer"
         raise DataError("Spark is not installed.", suggest=install) from None
     if isinstance(source, Classic):
-        _check_running(source.sparkSession)
+        check_running(source.sparkSession)
         if source.isStreaming:
             raise DataError("A stream has no end to be asked about.", suggest="a DataFrame that was read, not streamed")
         return source
@@ -236,7 +226,7 @@ def _find_frame(source: Any) -> DataFrame:
         rule, named = "A Spark DataFrame, the name of a table, or paths of Parquet files.", Argument("engine", "spark")
         unread = f"Spark cannot read a table from {type(source).__name__!r}."
         raise DataError(unread, rule=rule, suggest=('"wages" with ', named))
-    session = _find_session()
+    session = find_session()
     if isinstance(source, str) and not ("/" in source or source.endswith((".parquet", ".pq"))):
         return _look_up(
             lambda: session.table(source),
@@ -268,47 +258,6 @@ def _look_up(look: Callable[[], DataFrame], absent: Callable[[Any], str | None],
     if isinstance(found, str):
         raise DataError(found, rule="The name of a table, or paths of Parquet files.", suggest=hint)
     return found
-
-
-def _find_session() -> SparkSession:
-    """The active session, or a new one that logs nothing."""
-    from pyspark.sql import SparkSession
-
-    found = SparkSession.getActiveSession()
-    if found is not None:
-        return found
-    try:
-        quiet = SparkSession.builder.config("spark.ui.showConsoleProgress", "false").config("spark.log.level", "OFF")
-        return quiet.appName("epsilons").getOrCreate()
-    except Exception:
-        pass
-    raise DataError("Spark could not be started.", suggest="Java 17 or newer, or a session that runs already")
-
-
-def _check_running(session: SparkSession) -> None:
-    """Refuse a session that was stopped, by Python or by another user of the cluster."""
-    try:
-        context: Any = session.sparkContext._jsc
-        running = context is not None and not context.sc().isStopped()
-    except Exception:  # the process that Spark ran in is gone
-        running = False
-    if not running:
-        hint = "a new session, and the dataset opened again with the same ledger"
-        rule = "Nothing is charged for a table that cannot be read."
-        raise DataError("The Spark session of this table was stopped.", rule=rule, suggest=hint)
-
-
-def _own_session(theirs: SparkSession) -> SparkSession:
-    """A session beside theirs: their settings, but for those that the trees rely on."""
-    ours = theirs.newSession()
-    as_started = ours.conf.getAll
-    for key, value in theirs.conf.getAll.items():
-        if as_started.get(key) != value and ours.conf.isModifiable(key):
-            ours.conf.set(key, value)
-    for key, value in _SETTINGS.items():
-        if ours.conf.get(key, None) != value:  # some are deprecated, and setting them is logged
-            ours.conf.set(key, value)
-    return ours
 
 
 def _hand_over(frame: DataFrame, session: SparkSession) -> DataFrame:

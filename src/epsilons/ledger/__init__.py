@@ -65,7 +65,7 @@ def open(
     url: str | None = None,
     *,
     anchor: str | os.PathLike[str] | Literal[False] | None = None,
-    create: bool = True,
+    create: bool | Ledger = True,
     adopt: bool = False,
     accept_loss: bool = False,
     look: bool = False,
@@ -79,7 +79,8 @@ def open(
     The head of its chain is kept outside the database, at `anchor` or in the user's state directory (`anchor=False`:
     nowhere). A ledger that is older than its head or has diverged from it is refused, and so is one without a head
     until it is opened once with `adopt=True`. If its newest records are gone for good, `accept_loss=True` opens what is
-    left and counts everybody's grant as fully spent. `create=False` refuses to start a new ledger where there is none.
+    left and counts everybody's grant as fully spent. `create=False` refuses to start a new ledger where there is none;
+    given one in memory that stood in for it, a new ledger knows people by the same digests.
     `look=True` is for reading alone: an older format is brought up to date only for as long as the ledger is open.
     """
     from epsilons.ledger.journal import now, write_time
@@ -88,15 +89,17 @@ def open(
 
     if url is None and (anchor or accept_loss):
         raise LedgerError("A ledger in memory has no anchor.", suggest=Argument("url", "sqlite:///people.ledger"))
-    clock = clock or now
+    clock, salt = clock or now, create.salt if isinstance(create, Ledger) else None
+    create = create is not False
     # Where the head is not kept in the usual place, nothing else is.
     place = url if anchor is None else None
     database = find_database(url, create=create, place=place)
     try:
         at = write_time(clock)
         opened = open_ledger(
-            database, place, at, anchor=anchor, create=create, adopt=adopt, accept_loss=accept_loss, look=look
-        )
+            database, place, at, anchor=anchor, create=create, salt=salt, adopt=adopt, accept_loss=accept_loss,
+            look=look,
+        )  # fmt: skip
         return Ledger(database, clock, *opened)
     except BaseException:
         database.close()

@@ -4,8 +4,10 @@ Rules alone, without any database: they decide for a kind of people at a time, t
 
 - A stricter word holds at once, whoever says it.
 - A looser word of a source waits for an act of the steward that names how many people it concerns.
+- Of people on several rosters the strictest source decides: what one source says raises nobody above another's word.
 - A person's own word stands until that person says otherwise, or until a source says something new about them. A
   source that no longer says anything is no word.
+- Nobody on a dataset's roster stands above its ceiling once it is registered; own words neither.
 - Who withdrew stays away until they come back themselves.
 """
 
@@ -14,6 +16,8 @@ from typing import NamedTuple
 
 #: How a public grant, and a withdrawal, are written beside grants in nano-epsilon; no grant is 0.
 PUBLIC_CODE, WITHDRAW_CODE = -1, 0
+#: How a source's word is written: a level by its name, a default for who said nothing, a new word that waits.
+_LEVEL, _DEFAULT, _WAITING = "=", "~", "?"
 
 
 class Word(NamedTuple):
@@ -30,8 +34,18 @@ class Word(NamedTuple):
     def text(self) -> str:
         """By what a source's word is known again: names stay the same word when a level is redefined."""
         if not self.said:
-            return ""
-        return str(self.code) if self.level is None else f"={self.level}"
+            return f"{_DEFAULT}{self.code}"
+        return str(self.code) if self.level is None else f"{_LEVEL}{self.level}"
+
+
+def read_text(text: str, levels: Mapping[str, int]) -> Word | None:
+    """The word that a text stands for, as `levels` have it now; None if that is not known."""
+    text = text.removeprefix(_WAITING)
+    if text.startswith(_LEVEL):
+        name = text.removeprefix(_LEVEL)
+        return Word(levels[name], name) if name in levels else None
+    # Earlier releases wrote nothing for a default.
+    return Word(int(text.removeprefix(_DEFAULT)), None, not text.startswith(_DEFAULT)) if text else None
 
 
 class Standing(NamedTuple):
@@ -53,8 +67,9 @@ class Standing(NamedTuple):
         return self._replace(said=tuple(sorted(others if text is None else [*others, (dataset, text)])))
 
 
-#: What becomes of people who stand so (None: newcomers) and ask so (None: the source no longer lists them).
-Decide = Callable[[Standing | None, Word | None], Standing]
+#: What becomes of people who stand so (None: newcomers) and ask so (None: the source no longer lists them), and whether
+#: a looser word of theirs waits for an act of the steward.
+Decide = Callable[[Standing | None, Word | None], tuple[Standing, bool]]
 
 
 def rank_openness(code: int) -> int:
@@ -62,45 +77,73 @@ def rank_openness(code: int) -> int:
     return 1 << 63 if code == PUBLIC_CODE else code
 
 
-def by_source(dataset: int | None, levels: Mapping[str, int], loosen: bool) -> Decide:
-    """What a source may do: `levels` are what names mean now, `loosen` says that looser words hold, too."""
+class Settled(NamedTuple):
+    """What sources are held to: what names of levels mean, and the ceiling of every dataset, by number, as codes."""
 
-    def decide(now: Standing | None, asked: Word | None) -> Standing:
+    levels: Mapping[str, int]
+    ceilings: Mapping[int, int]
+
+    def limit(self, asked: Word, now: Standing, dataset: int | None) -> Word:
+        """The most that a source's word may come to, beside what the sources of the person's other rosters say."""
+        others = [read_text(text, self.levels) for number, text in now.said if number != dataset]
+        least = min([asked, *(one for one in others if one is not None)], key=lambda word: rank_openness(word.code))
+        code = self._cut(least.code, now.heard(dataset, asked.text))
+        return least if code == least.code else Word(code, None, least.said)
+
+    def bind(self, now: Standing) -> Standing:
+        """The same, where need be brought down to the least ceiling of the person's rosters."""
+        code = self._cut(now.code, now)
+        return now if code == now.code else now._replace(code=code, level=None)
+
+    def waits(self, now: Standing, dataset: int) -> bool:
+        """Whether the last word of a source is looser than what holds, and nothing but the steward's act is missing."""
+        text = dict(now.said)[dataset]
+        word = read_text(text, self.levels)
+        if word is None or now.code == WITHDRAW_CODE or (now.own and not text.startswith(_WAITING)):
+            return False
+        return rank_openness(self.limit(word, now, dataset).code) > rank_openness(now.code)
+
+    def _cut(self, code: int, now: Standing) -> int:
+        ceilings = [self.ceilings[number] for number, _ in now.said if number in self.ceilings]
+        return code if code == PUBLIC_CODE else min([code, *ceilings])
+
+
+def by_source(dataset: int | None, settled: Settled, loosen: bool) -> Decide:
+    """What a source may do; `loosen` says that looser words hold, too."""
+
+    def decide(now: Standing | None, asked: Word | None) -> tuple[Standing, bool]:
         if now is None:
             assert asked is not None
-            return Standing(asked.code, asked.level).heard(dataset, asked.text)
-        now = _redefine(now, levels)
+            return settled.bind(Standing(asked.code, asked.level).heard(dataset, asked.text)), False
+        now = _redefine(now, settled.levels)
         if asked is None:
-            return now.heard(dataset, None)
-        heard, before = now.heard(dataset, asked.text), dict(now.said).get(dataset or 0)
-        if now.code == WITHDRAW_CODE:
-            return heard
-        looser = rank_openness(asked.code) > rank_openness(now.code)
+            return now.heard(dataset, None), False
+        before = dict(now.said).get(dataset or 0)
+        heard = settled.bind(now.heard(dataset, asked.text))
+        if heard.code == WITHDRAW_CODE:
+            return heard, False
+        looser = rank_openness(asked.code) > rank_openness(heard.code)
         repeated = not asked.said or before == asked.text
-        if now.own and (repeated or (before is None and (looser or asked.code == now.code))):
-            return heard
-        if looser and not loosen:
-            # A new word that waits must be new the next time as well.
-            return now if now.own else heard
-        return heard._replace(code=asked.code, level=asked.level, own=False)
+        if now.own and (repeated or (before is None and (looser or asked.code == heard.code))):
+            return heard, False
+        most = settled.limit(asked, heard, dataset) if looser else asked
+        may = rank_openness(most.code) > rank_openness(heard.code)
+        if looser and not (may and loosen):
+            # A new word that waits against somebody's own must be new the next time as well.
+            return (heard.heard(dataset, _WAITING + asked.text) if now.own else heard), may
+        return heard._replace(code=most.code, level=most.level, own=False), False
 
     return decide
 
 
-def by_person(now: Standing | None, asked: Word | None) -> Standing:
+def by_person(now: Standing | None, asked: Word | None) -> tuple[Standing, bool]:
     """What a person says holds, in both directions; an unknown one's word waits for the day they join a dataset."""
     assert asked is not None
-    return Standing(asked.code, asked.level, True, () if now is None else now.said)
+    said = () if now is None else tuple((number, text.removeprefix(_WAITING)) for number, text in now.said)
+    return Standing(asked.code, asked.level, True, said), False
 
 
 def _redefine(now: Standing, levels: Mapping[str, int]) -> Standing:
     """A level that means less now means less for everyone who has it; own words, too."""
     meant = now.code if now.level is None else levels.get(now.level, now.code)
     return now._replace(code=meant) if rank_openness(meant) < rank_openness(now.code) else now
-
-
-def waits(dataset: int | None, now: Standing, asked: Word, new: Standing) -> bool:
-    """Whether this word of a source is looser than what holds now, and nothing but an act of the steward is missing."""
-    if new.code == WITHDRAW_CODE or rank_openness(asked.code) <= rank_openness(new.code):
-        return False
-    return not now.own or (asked.said and dict(now.said).get(dataset or 0) not in (None, asked.text))

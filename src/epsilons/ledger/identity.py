@@ -119,13 +119,16 @@ def _digest_in_engine(ids: Any, salt: bytes, tag: bytes) -> Digests:
     import pyarrow as pa
 
     pieces = pa.Table.from_batches(pa.table({"id": ids}).to_batches(max_chunksize=_PIECE))
+    made, done = np.empty((len(ids), DIGEST_BYTES), np.uint8), 0
     query = "SELECT unhex(left(sha256(concat($before, id)), $length)) AS digest FROM pieces"
     with duckdb.connect(":memory:") as connection:
         connection.register("pieces", pieces)
         given = {"before": salt.hex() + tag.decode(), "length": 2 * DIGEST_BYTES}
-        found = connection.sql(query, params=given).to_arrow_table()["digest"]
-    made = [np.frombuffer(piece.buffers()[2], np.uint8)[: len(piece) * DIGEST_BYTES] for piece in found.chunks]
-    return np.concatenate(made).reshape(-1, DIGEST_BYTES)
+        for batch in connection.sql(query, params=given).to_arrow_reader(_PIECE):
+            found = np.frombuffer(batch["digest"].buffers()[2], np.uint8)[: len(batch) * DIGEST_BYTES]
+            made[done : done + len(batch)] = found.reshape(-1, DIGEST_BYTES)
+            done += len(batch)
+    return made
 
 
 def _hash_all(contents: Iterable[bytes], salt: bytes, kind: str) -> Digests:

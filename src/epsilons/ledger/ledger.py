@@ -21,7 +21,7 @@ from epsilons.errors import Argument, LedgerError
 from epsilons.ledger import checks, journal, recount, registration, roster, segments, statements, values
 from epsilons.ledger.balances import Remaining
 from epsilons.ledger.checks import Grants, People
-from epsilons.ledger.consent import WITHDRAW_CODE, Decide, Word, by_person, by_source
+from epsilons.ledger.consent import WITHDRAW_CODE, Decide, Settled, Word, by_person, by_source
 from epsilons.ledger.journal import Anchor, Clock, write_time
 from epsilons.storage.base import Connection, Database, reach
 
@@ -124,12 +124,16 @@ class Ledger:
         """What names of levels mean now, in nano-epsilon; -1 for public."""
         return self._read(registration.read_levels)
 
+    def settled(self) -> Settled:
+        """What sources are held to: meanings of levels, ceilings of datasets."""
+        return self._read(registration.read_settled)
+
     def enroll(self, people: People, grants: Grants, *, loosen: bool = False) -> values.Enrolment:
         """Take a list of preferences: newcomers join, stricter ones hold at once, looser ones with `loosen` alone.
 
         A person listed several times has the strictest of their preferences. Enrolling a list again changes nothing.
         """
-        return self._change(people, *_as_words(grants, len(people)), by_source(None, {}, loosen))
+        return self._change(people, *_as_words(grants, len(people)), by_source(None, self.settled(), loosen))
 
     def set_grants(self, people: People, grants: Grants) -> values.Enrolment:
         """What people said themselves: stricter, looser, public, or back again after withdrawing."""

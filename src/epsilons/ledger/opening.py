@@ -110,6 +110,7 @@ def open_ledger(
     *,
     anchor: Place,
     create: bool,
+    salt: bytes | None,
     adopt: bool,
     accept_loss: bool,
     look: bool,
@@ -122,7 +123,7 @@ def open_ledger(
             find_places().refuse_if_gone(place)
         if not create:
             raise _no_ledger(place)
-        _create(database, at, anchor)
+        _create(database, at, anchor, salt or entropy.system().bytes(SALT_BYTES))
     with database.read() as connection:
         found = connection.execute("SELECT id FROM ledger").fetchone()
         # It names the file of the head: no path comes in here by a ledger that somebody sent.
@@ -155,12 +156,12 @@ def open_ledger(
         return name, bytes(salt), kind, head
 
 
-def _create(database: Database, at: str, anchor: Place) -> None:
+def _create(database: Database, at: str, anchor: Place, salt: bytes) -> None:
     with database.write() as connection:
         if connection.has_table(OWNER.mark):
             return
         database.make_tables(connection, tables.ALL)
-        name, salt = uuid.uuid4().hex, entropy.system().bytes(SALT_BYTES)
+        name = uuid.uuid4().hex
         row = {"id": name, "format": tables.FORMAT, "salt": salt, "digest": SHA_256}
         new = "INSERT INTO ledger (one, id, format, epoch, salt, losses, measure, digest)"
         connection.execute(f"{new} VALUES (1, :id, :format, 0, :salt, 0, 'pure', :digest)", row)

@@ -6,9 +6,10 @@ id, its address and its datasets in one small file beside the heads, for its use
 that is gone is made only after `forget`, which says what follows from it.
 """
 
+import hashlib
 import json
 import os
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from ipaddress import ip_address
@@ -21,6 +22,8 @@ from epsilons.storage.files import hold_lock, read_own, replace_private
 
 #: Where a ledger stands in a database of PostgreSQL, unless its address names another schema.
 SCHEMA = "epsilons"
+#: So many bytes at either end of a source's file are hashed.
+_END = 1 << 16
 _ANEW = "A new ledger in its place would let everyone's budget start anew."
 
 
@@ -57,15 +60,15 @@ class Places:
                     del known[found]
         return found is not None
 
-    def note_dataset(self, ledger: str, name: str, files: Sequence[str]) -> None:
-        """A dataset was registered from these files."""
+    def note_dataset(self, ledger: str, name: str, files: Mapping[str, str]) -> None:
+        """A dataset was registered from these files: {path: what `mark_content` says}."""
         with self._changing() as known:
-            _add(known, ledger, datasets=[name], sources=files)
+            _add(known, ledger, datasets=[name], sources=[*files, *files.values()])
 
-    def refuse_second(self, ledger: str, name: str, files: Sequence[str]) -> None:
-        """Refuse what another ledger knows, by its name or its files."""
+    def refuse_second(self, ledger: str, name: str, files: Mapping[str, str]) -> None:
+        """Refuse what another ledger knows, by its name, or by the paths or the content of its files."""
         for other in (about for id, about in self._read().items() if id != ledger):
-            shared = [one for one in files if one in other["sources"]]
+            shared = [path for path, content in files.items() if {path, content} & set(other["sources"])]
             if shared or name in other["datasets"]:
                 what = f"{shared[0] if shared else repr(name)} was registered in another ledger before"
                 where = f": {other['places'][-1]}." if other["places"] else "."
@@ -106,6 +109,15 @@ def _check_text(given: Any) -> str:
     if not isinstance(given, str):
         raise TypeError("text")
     return given
+
+
+def mark_content(path: str) -> str:
+    """By what a file is known again under whatever name and date: its size, and a hash of its first and last bytes."""
+    with open(path, "rb") as file:
+        hashed, size = hashlib.sha256(file.read(_END)), os.fstat(file.fileno()).st_size
+        file.seek(max(0, size - _END))
+        hashed.update(file.read(_END))
+    return f"{size} bytes, {hashed.hexdigest()[:32]}"
 
 
 def _find(known: dict[str, Any], names: Sequence[str]) -> str | None:

@@ -6,9 +6,11 @@ budgets, or anyone less privacy than before, is done only if the steward has sai
 
 import hashlib
 import json
+import math
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass, replace
 from fractions import Fraction
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -19,10 +21,11 @@ from epsilons.errors import Argument, LedgerError, Text
 from epsilons.guarantee import to_epsilon
 from epsilons.ledger import journal, roster
 from epsilons.ledger.checks import is_whole
-from epsilons.ledger.consent import PUBLIC_CODE, Word, by_source, rank_openness
+from epsilons.ledger.consent import PUBLIC_CODE, Settled, Word, by_source, rank_openness
 from epsilons.ledger.order import Sorted
 from epsilons.ledger.statements import read_terms
 from epsilons.ledger.values import Enrolment, Registration, Terms, stale_plan
+from epsilons.preferences import to_nano
 from epsilons.storage.base import Connection
 
 #: More newcomers than this part, once a ledger knows people, may well be the same people named otherwise.
@@ -34,7 +37,7 @@ class Application:
     """What is to be registered: `words[asked[i]]` is what `people[i]` asked for, `levels` what names mean (codes).
 
     `about` and `stamp` are plain values; `about["source"]` tells the state of the source, if that can be told. Its rows
-    were labelled by what is `labelled`: where something else comes of it in the end, they have the wrong cohorts.
+    were labelled by what was `foreseen`: where something else comes of it in the end, they have the wrong cohorts.
     """
 
     name: str
@@ -50,7 +53,8 @@ class Application:
     unmatched: int = 0
     confirm: bool = False
     loosen: int | None = None
-    labelled: roster.Change | None = None
+    redefine: bool = False
+    foreseen: "Outlook | None" = None
 
 
 def settle_terms(connection: Connection, at: str, asked: Terms) -> None:
@@ -97,6 +101,19 @@ def read_levels(connection: Connection) -> dict[str, int]:
     return {name: PUBLIC_CODE if granted is None else granted for name, granted in found}
 
 
+def read_settled(connection: Connection) -> Settled:
+    """What sources are held to: meanings of levels, and of every dataset the ceiling that was registered last."""
+    about = {one.dataset: one.about for one in list_registrations(connection)}
+    return Settled(read_levels(connection), dict(_read_ceilings(about)))
+
+
+def _read_ceilings(about: Mapping[int, Mapping[str, Any]]) -> Iterator[tuple[int, int]]:
+    for dataset, settled in about.items():
+        ceiling = to_nano(settled.get("ceiling", math.inf))
+        if ceiling is not None:
+            yield dataset, ceiling
+
+
 def list_registrations(connection: Connection) -> tuple[Registration, ...]:
     """Every registration, in its order."""
     found = "SELECT number, dataset, name, version, epoch, seq, at, about, stamp FROM registrations ORDER BY number"
@@ -111,8 +128,10 @@ class Outlook:
     """What a registration would do to people, and what it is refused for until the steward says it.
 
     `expected` is what becomes of them if nobody's epsilon is made larger, `change` what would be done as it is asked.
+    It holds for as long as `line` is the last one of the journal.
     """
 
+    line: int
     number: int
     dataset: int
     before: Mapping[str, int]
@@ -132,13 +151,13 @@ def foresee(connection: Connection, given: Application) -> Outlook:
     held = read_terms(connection)
     if held is not None:
         _check_terms(held, given.terms)
-    number = len(past) + 1
+    number, (line, _) = len(past) + 1, journal.head(connection)
     dataset = mine[0].dataset if mine else number
     before = read_levels(connection)
     levels = {**before, **given.levels}
-    request = roster.Request(
-        given.people, given.asked, given.words, by_source(dataset, levels, False), dataset, everyone=True
-    )
+    ceilings = dict(_read_ceilings({one.dataset: one.about for one in past} | {dataset: given.about}))
+    decide = partial(by_source, dataset, Settled(levels, ceilings))
+    request = roster.Request(given.people, given.asked, given.words, decide(False), dataset, everyone=True)
     change = roster.plan_change(connection, request)
     expected = replace(change.enrolment, defaulted=given.defaulted, unmatched=given.unmatched)
     # Under whatever names: a ledger's people are those of all its datasets.
@@ -146,26 +165,32 @@ def foresee(connection: Connection, given: Application) -> Outlook:
     newcomers = expected.joined + sum(newest.values())
     unconfirmed = expected.joined + newest.get(given.name, 0)
     known = bool(connection.execute("SELECT sum(people) FROM cohorts").fetchone()[0])
-    objections = [*_object_to_loosening(given, expected, before, levels)]
+    objections = [*_object_to_redefining(given, before, [one.name for one in past if one.name != given.name])]
+    if objections:  # who would be raised by that waits for more than a number
+        expected = replace(expected, pending=0)
+    else:
+        objections += _object_to_loosening(given, expected, before, levels)
     if known:
         older = held is not None and held.ids is None
         objections += _object_to_newcomers(given, expected, newcomers, older)
     objections += _object_to_unmatched(given)
     kept = unconfirmed if known and not given.confirm else 0
     if given.loosen:
-        change = roster.plan_change(connection, replace(request, decide=by_source(dataset, levels, True)))
+        change = roster.plan_change(connection, replace(request, decide=decide(True)))
     done = replace(change.enrolment, defaulted=given.defaulted, unmatched=given.unmatched)
     change = replace(change, enrolment=done)
-    return Outlook(number, dataset, before, levels, expected, change, kept, tuple(objections))
+    return Outlook(line, number, dataset, before, levels, expected, change, kept, tuple(objections))
 
 
 def register(connection: Connection, at: str, given: Application) -> tuple[Registration, Enrolment]:
     """Carry it out and say what happened."""
-    ahead = foresee(connection, given)
+    ahead = given.foreseen
+    if ahead is None or ahead.line != journal.head(connection)[0]:
+        ahead = foresee(connection, given)
+        if given.foreseen is not None and not ahead.change.goes_as(given.foreseen.change):
+            raise stale_plan()
     for refused in ahead.objections:
         raise refused
-    if given.labelled is not None and not ahead.change.goes_as(given.labelled):
-        raise stale_plan()
     settle_terms(connection, at, given.terms)
     done = roster.carry_out(connection, at, ahead.change)
     settled = {**given.about, "newcomers": ahead.newcomers}
@@ -194,13 +219,40 @@ def _check_unit(mine: Sequence[Registration], given: Application) -> None:
             raise LedgerError(what, rule=rule, suggest=Argument(name, mine[-1].about[name]))
 
 
+#: Besides the rows, what is part of every question: where it changes, a question is another one, and charged anew.
+_IN_QUESTIONS = {"complete": "other complete columns", "preference": "another column of preferences"}
+
+
+def same_state(held: Mapping[str, Any], given: Mapping[str, Any]) -> bool:
+    """Whether the same questions would find the same answers: one state of the rows, and of what is part of them."""
+    alike = all(held.get(name) == given.get(name) for name in ("source", *_IN_QUESTIONS))
+    return alike and given["source"] is not None
+
+
 def _check_version(mine: Sequence[Registration], given: Application) -> None:
-    """One label, one state of the rows: stored answers go by it."""
+    """One label, one state: stored answers go by it."""
     same = [one for one in mine if one.version == given.version]
-    if same and (given.about["source"] is None or same[-1].about["source"] != given.about["source"]):
-        what = f"Version {given.version!r} of {given.name!r} is registered already, and the source may hold other rows."
-        rule = "A version stands for one state of the rows, since stored answers go by it."
+    if same and not same_state(same[-1].about, given.about):
+        rows = given.about["source"] is not None and same[-1].about["source"] == given.about["source"]
+        other = [told for name, told in _IN_QUESTIONS.items() if same[-1].about.get(name) != given.about.get(name)]
+        why = f"with {' and '.join(other)}" if rows else "and the source may hold other rows"
+        what = f"Version {given.version!r} of {given.name!r} is registered already, {why}."
+        rule = "A version stands for one state of the data, since stored answers go by it."
         raise LedgerError(what, rule=rule, suggest=Argument("version", f"{given.version}, revised"))
+
+
+def _object_to_redefining(given: Application, before: Mapping[str, int], others: list[str]) -> Iterator[LedgerError]:
+    """People have one account for all datasets: what a level means is settled for all of them, or by an act for all."""
+    changed = [name for name, code in given.levels.items() if before.get(name, code) != code]
+    if changed and others and not given.redefine:
+        told = [f"{name!r} is {_show(before[name])} there, {_show(given.levels[name])} here" for name in changed]
+        what = f"Levels mean something else in this ledger: {', '.join(told)}."
+        also = ", ".join(dict.fromkeys(others))
+        rule = f"A level means the same in all datasets of a ledger; this one also has {also}."
+        meant = {**given.levels, **{name: before[name] for name in changed}}
+        held = {name: "public" if code == PUBLIC_CODE else to_epsilon(code) for name, code in meant.items()}
+        hint = (Argument("levels", held), "; or other names; if they shall mean this in all of them, ")
+        yield LedgerError(what, rule=rule, suggest=(*hint, Argument("redefine", True)))
 
 
 def _object_to_loosening(
@@ -246,8 +298,8 @@ def _object_to_newcomers(given: Application, expected: Enrolment, newcomers: int
 
 def _object_to_unmatched(given: Application) -> Iterator[LedgerError]:
     """Preferences that name nobody may well be those of people whose ids are written otherwise."""
-    asked = int((np.array([word.said for word in given.words] or [True])[given.asked]).sum())
-    if not given.confirm and given.unmatched > MANY_NEW * max(asked, 1):
+    asked = int((np.array([word.said for word in given.words] or [True])[given.asked]).sum()) + given.unmatched
+    if not given.confirm and given.unmatched > MANY_NEW * asked:
         what = f"{show_count(given.unmatched, 'preference')} of {asked:,} name nobody in the data."
         rule = "Ids that are written otherwise would leave people at the default."
         absent = ("ids as they stand in the data; if these people have no rows, ", Argument("confirm", True))

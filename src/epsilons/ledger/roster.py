@@ -9,7 +9,7 @@ Who moves where is decided by the rules of `consent`, for all people who stand a
 import hashlib
 import json
 from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any, Self
 
@@ -17,8 +17,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from epsilons.ledger import journal, segments
-from epsilons.ledger.consent import PUBLIC_CODE, WITHDRAW_CODE, Decide, Standing, Word, rank_openness, waits
-from epsilons.ledger.order import Codes, Sorted, is_new, locate, sort_by
+from epsilons.ledger.consent import PUBLIC_CODE, WITHDRAW_CODE, Decide, Standing, Word, rank_openness
+from epsilons.ledger.order import Codes, Sorted, is_new, locate, sort_by, split, tell_apart
 from epsilons.ledger.statements import read_rosters
 from epsilons.ledger.values import ACTIVE, WITHDRAWN, Enrolment
 from epsilons.storage.base import Connection
@@ -26,6 +26,13 @@ from epsilons.storage.base import Connection
 Group = dict[str, Any]
 #: What a cohort's line in the journal says when it is made.
 _MADE = ("id", "granted", "spent", "state", "ceiling", "level", "own", "datasets")
+
+
+def read_standing(row: Mapping[str, Any]) -> Standing:
+    """How people of a cohort stand."""
+    code = PUBLIC_CODE if row["granted"] is None else int(row["granted"])
+    code = WITHDRAW_CODE if row["state"] == WITHDRAWN else code
+    return Standing(code, row["level"], bool(row["own"]), tuple(sorted(read_rosters(row["datasets"]).items())))
 
 
 @dataclass
@@ -52,11 +59,12 @@ class _Cohorts:
         return cohorts
 
     def standing(self, cohort: int) -> Standing:
-        row = self.rows[cohort]
-        code = PUBLIC_CODE if row["granted"] is None else int(row["granted"])
-        code = WITHDRAW_CODE if row["state"] == WITHDRAWN else code
-        said = read_rosters(row["datasets"]).items()
-        return Standing(code, row["level"], bool(row["own"]), tuple(sorted(said)))
+        return read_standing(self.rows[cohort])
+
+    def only_spoke(self, cohort: int) -> bool:
+        """Whether its people spoke for themselves, are on no roster, and were never charged."""
+        row, now = self.rows[cohort], self.standing(cohort)
+        return now.own and not now.said and row["spent"] + row["reserved"] == 0
 
     def find_target(self, origin: int | None, new: Standing) -> int:
         """Where people of this past go who stand so from now on."""
@@ -103,9 +111,8 @@ class Request:
     def once(self) -> tuple[Sorted, Codes]:
         """Everyone once, sorted, with the strictest of what they ask for."""
         strictness = np.argsort(np.argsort([rank_openness(word.code) for word in self.words], kind="stable"))
-        asked = self.asked.astype(np.int64)
-        order = sort_by(self.people, strictness[asked])
-        people, asked = self.people[order], asked[order]
+        order = sort_by(self.people, strictness[self.asked])
+        people, asked = self.people[order], self.asked[order].astype(np.int32)
         new = is_new(people)
         return (people, asked) if new.all() else (people[new], asked[new])
 
@@ -120,6 +127,15 @@ class Change:
     groups: Sequence[Group]
     cohorts: _Cohorts
     enrolment: Enrolment
+
+    def count_standing(self, dataset: int) -> Counter[int]:
+        """How many people would stand at which code on the roster of a dataset."""
+        found: Counter[int] = Counter()
+        for cohort, people in zip(*np.unique(self.targets, return_counts=True), strict=True):
+            now = self.cohorts.standing(int(cohort))
+            if dataset in dict(now.said):
+                found[now.code] += int(people)
+        return found
 
     def goes_as(self, other: Self) -> bool:
         """Whether everyone goes where they go in another one."""
@@ -136,13 +152,13 @@ def plan_change(connection: Connection, request: Request) -> Change:
     if len(unlisted):  # they ask for nothing: -1
         everyone = np.concatenate([people, unlisted])
         order = sort_by(everyone)
-        people, asked = everyone[order], np.concatenate([asked, np.full(len(unlisted), -1)])[order]
+        people, asked = everyone[order], np.concatenate([asked, np.full(len(unlisted), -1, np.int32)])[order]
     place = locate(found, people)
-    origins = np.where(place >= 0, np.append(standing, 0)[place], 0)
+    origins = np.where(place >= 0, np.append(standing, 0)[place], 0).astype(np.int32)
     epoch = int(connection.execute("SELECT epoch FROM ledger").fetchone()[0])
     counts: Counter[str] = Counter()
     targets, groups = _decide_all(request, people, asked, origins, cohorts, counts)
-    return Change(people, origins, targets, groups, cohorts, Enrolment(epoch=epoch, **counts))
+    return Change(people, origins, targets, groups, cohorts, Enrolment(epoch=epoch, **dict[str, Any](counts)))
 
 
 def carry_out(connection: Connection, at: str, change: Change) -> Enrolment:
@@ -170,30 +186,32 @@ def _decide_all(
     People of a cohort who ask alike are decided about at once; what they say in other words may come to the same.
     """
     targets, together = origins.copy(), dict[tuple[int, int], list[Codes]]()
-    pair = origins * (len(request.words) + 1) + asked + 1
-    order = np.argsort(pair, kind="stable")
-    pairs, starts = np.unique(pair[order], return_index=True)
-    for both, members in zip(pairs.tolist(), np.split(order, starts[1:]), strict=len(pairs) > 0):
+    pairs, places = tell_apart(origins * (len(request.words) + 1) + asked + 1)
+    for both, members in zip(pairs.tolist(), split(places, len(pairs)), strict=len(people) > 0):
         origin, which = divmod(both, len(request.words) + 1)
         now = cohorts.standing(origin) if origin else None
         word = None if which == 0 else request.words[which - 1]
-        new = request.decide(now, word)
-        _count(counts, request.dataset, now, word, new, len(members))
+        new, waits = request.decide(now, word)
+        counts["pending"] += len(members) * waits
+        if now is not None and word is not None:
+            # Who only spoke so far is no more known than whoever never did: anybody may speak for any id.
+            fresh = request.dataset is not None and cohorts.only_spoke(origin)
+            counts["joined" if fresh else "known"] += len(members)
+            counts["kept"] += len(members) * (new.own and not waits and word.code != new.code)
+        _count(counts, now, word, new, len(members))
         if new == now:
             continue
         target = cohorts.find_target(origin or None, new)
         targets[members] = target
         together.setdefault((origin, target), []).append(members)
-    parties = {pair: people[np.sort(np.concatenate(parts))] for pair, parts in together.items()}
-    return targets, [
-        {"origin": origin, "target": target, "people": len(party), "digest": hash_people(party)}
-        for (origin, target), party in parties.items()
-    ]
+    groups = []
+    for (origin, target), parts in together.items():
+        party = people[parts[0] if len(parts) == 1 else np.sort(np.concatenate(parts))]
+        groups.append({"origin": origin, "target": target, "people": len(party), "digest": hash_people(party)})
+    return targets, groups
 
 
-def _count(
-    counts: Counter[str], dataset: int | None, now: Standing | None, asked: Word | None, new: Standing, people: int
-) -> None:
+def _count(counts: Counter[str], now: Standing | None, asked: Word | None, new: Standing, people: int) -> None:
     """What happened to these people, for the report."""
     if now is None:
         gone = new.code == WITHDRAW_CODE
@@ -206,12 +224,8 @@ def _count(
     counts["withdrawn"] += people * (after == 0 < before)
     if asked is None:
         counts["gone"] += people * (new.said != now.said)
-        return
-    counts["known"] += people
-    pending = waits(dataset, now, asked, new)
-    counts["pending"] += people * pending
-    counts["unchanged"] += people * (asked.code == now.code == new.code)
-    counts["kept"] += people * (new.own and not pending and asked.code != new.code)
+    else:
+        counts["unchanged"] += people * (asked.code == now.code == new.code)
 
 
 def _write_cohorts(

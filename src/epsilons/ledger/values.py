@@ -31,6 +31,8 @@ RESERVED, TOUCHED, STORED, REFUNDED, LOST = "reserved", "touched", "stored", "re
 #: Less than this part of what was asked for counts as nothing left: so little would cost accuracy and gain nothing.
 LEAST_PART = Fraction(1, 100)
 
+_STORED = "Stored answers stay as they are; a question that goes by what is settled anew is another one, and charged."
+
 #: A person is known by a digest of so many bytes.
 DIGEST_BYTES = 16
 Digests = NDArray[np.uint8]
@@ -110,7 +112,7 @@ class Members:
 
     epoch: int
     digests: Digests
-    cohorts: NDArray[np.int64]
+    cohorts: NDArray[np.integer]
 
 
 @dataclass(frozen=True)
@@ -123,7 +125,7 @@ class Moves:
     epoch: int
     line: int
     people: NDArray[np.bytes_]
-    cohorts: NDArray[np.int64]
+    cohorts: NDArray[np.integer]
 
 
 @dataclass(frozen=True)
@@ -158,10 +160,11 @@ class Registration:
 class Enrolment(Shown):
     """What became of a list of preferences, in people.
 
-    `joined` are new to the ledger, `gone` left the dataset's roster. `pending` prefer more than holds, which waits for
-    an act that names their number; for `kept` their own word stands against the source's. `unknown` of those who spoke
-    for themselves were on no roster before. `defaulted` said nothing, so that the default applies; `unmatched`
-    preferences name nobody in the data.
+    `joined` are new to the ledger, or only spoke so far; `gone` left the dataset's roster. `pending` prefer more than
+    holds, which waits for an act that names their number; for `kept` their own word stands against the source's.
+    `unknown` of those who spoke for themselves were on no roster before. `defaulted` said nothing, so that the default
+    applies; `unmatched` preferences name nobody in the data, and have no effect. `settled` says what is settled anew:
+    what was, and what is now.
     """
 
     epoch: int
@@ -177,6 +180,7 @@ class Enrolment(Shown):
     kept: int = 0
     defaulted: int = 0
     unmatched: int = 0
+    settled: tuple[str, ...] = ()
 
     @property
     def changed(self) -> int:
@@ -192,7 +196,8 @@ class Enrolment(Shown):
         }  # fmt: skip
         always = ("known", "new", "gone")
         rows = [[name, f"{number:,}"] for name, number in told.items() if number or name in always]
-        return [Sheet("", ("enrolment", "people"), rows)]
+        notes = [f"Settled anew, {told}." for told in self.settled]
+        return [Sheet("", ("enrolment", "people"), rows, notes + ([_STORED] if notes else []))]
 
 
 @dataclass(frozen=True)

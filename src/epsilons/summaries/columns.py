@@ -13,7 +13,6 @@ from itertools import product
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
-import pyarrow as pa
 from numpy.typing import NDArray
 from sqlglot import exp
 
@@ -257,16 +256,16 @@ class Keys:
         keys = [(kind, [literal(key, kind) for key in known]) for kind, known in asked]
         return [bit(exp.In(this=column(kind.name), expressions=some)) if some else whole(0) for kind, some in keys]
 
-    def groups(self, columns: list[pa.ChunkedArray]) -> NDArray[np.int64]:
+    def groups(self, columns: list[NDArray[Any]]) -> NDArray[np.int64]:
         """The group of each row of a result."""
         group = np.zeros(len(columns[0]), np.int64)
         for kind, known, given, values in zip(self.columns, self._known, self.given, columns, strict=True):
             if kind.family == TEXT:
                 found = integers(values, NO_CELL)
             else:
-                encoded = values.combine_chunks().dictionary_encode()
-                places = [_find(known, value, kind) for value in encoded.dictionary.to_pylist()]
-                found = np.array([*places, NO_CELL], np.int64)[integers(encoded.indices, NO_CELL)]
+                distinct, which = np.unique(np.ma.getdata(values), return_inverse=True)
+                found = np.array([_find(known, value, kind) for value in distinct.tolist()], np.int64)[which]
+                found[np.ma.getmaskarray(values)] = NO_CELL
             group = np.where((group < 0) | (found < 0), NO_CELL, group * len(given) + found)
         return group
 
@@ -304,7 +303,6 @@ def _place_of(kind: Column, words: list[tuple[exp.Expr, exp.Expr]]) -> exp.Expr:
     return exp.Sub(this=join_bits(places, every=False), expression=whole(1)) if places else whole(NO_CELL)
 
 
-def integers(values: Any, default: int = 0) -> NDArray[np.int64]:
+def integers(values: NDArray[Any], default: int = 0) -> NDArray[np.int64]:
     """A column of a result as numpy; null is the default."""
-    array = values.combine_chunks() if isinstance(values, pa.ChunkedArray) else values
-    return np.asarray(array.cast(pa.int64()).fill_null(default).to_numpy(zero_copy_only=False))
+    return np.ma.filled(values.astype(np.int64, copy=False), default)

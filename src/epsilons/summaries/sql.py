@@ -123,8 +123,8 @@ def cells(
         bits = [bit(exp.LT(this=column(prepared.level), expression=whole(prepared.levels)))]
         bits += by.bits(True) if by else []
         named = [exp.alias_(tree, name) for name, tree in outputs.items()]
-        found = prepared.engine.run(prepared.select(named, bits, where, [by] if by else []))
-        pairs = found["pair"].combine_chunks().to_numpy()
+        found = prepared.engine.fetch(prepared.select(named, bits, where, [by] if by else []))
+        pairs = np.ma.getdata(found["pair"])
         if by:
             group = by.groups([found[f"key{place}"] for place in range(len(by.columns))])
             # numpy sorts narrow numbers in one pass.
@@ -295,7 +295,7 @@ def _run(
     outputs = [exp.alias_(tree, name, copy=False) for name, tree in (groups | numbers).items()]
     tree = prepared.select(outputs, bits, where, lists if joins else ())
     tree = tree.group_by(*(exp.Literal.number(place + 1) for place in range(len(groups))), copy=False)
-    result = prepared.engine.run(tree)
+    result = prepared.engine.fetch(tree)
     held = [result[f"key{place}"] for place in range(len(by.columns))] if by else []
     found = {name: integers(result[name]) for name in numbers}
     level = integers(result["level"], NO_CELL)
@@ -345,7 +345,7 @@ def _products(prepared: Prepared, statistic: Regression, kind: Column | None, wh
 
     sums = [exp.alias_(add(j, k), f"sum{place}") for place, (_, j, k) in enumerate(statistic.terms)]
     outer = exp.select(exp.column("level"), exp.column("piece"), *sums).from_(inner.subquery("steps"))
-    result = prepared.engine.run(outer.group_by(exp.Literal.number(1), exp.Literal.number(2)))
+    result = prepared.engine.fetch(outer.group_by(exp.Literal.number(1), exp.Literal.number(2)))
     level, found = integers(result["level"]), np.zeros((prepared.levels, len(statistic.terms)), np.int64)
     inside = (level >= 0) & (level < prepared.levels)
     for place, (factor, j, k) in enumerate(statistic.terms):

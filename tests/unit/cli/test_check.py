@@ -65,6 +65,42 @@ def test_it_names_the_flags_that_registering_would_ask_for(
     assert "loosen=" not in told
 
 
+def test_it_shows_what_would_hold_and_not_what_the_source_asks_for(
+    file: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    run(capsys, "register", "people.toml")
+    with eps.Dataset.from_toml("people.toml") as people:
+        people.set_level({1: "strict", 2: 8.0})
+        people.withdraw([3])
+    write(tmp_path)
+    file.write_text("ceiling = 2\n" + file.read_text())
+    seen = json.loads(run(capsys, "check", "people.toml", "--json"))
+    shown = {(level["name"], level["epsilon"]): level["people"] for level in seen["levels"]}
+    assert shown == {("strict", 0.1): 11, ("open", 1.0): 27, ("2", 2.0): 1}
+    assert (seen["people"], seen["withdrawn"]) == (39, 1)
+    told = run(capsys, "check", "people.toml")
+    assert "Withdrawn: 1 person, not used." in told
+    assert "Settled anew, ceiling: 10 → 2." in told
+    assert "Settled anew, ceiling: 10 → 2." in run(capsys, "register", "people.toml")
+    with eps.Dataset.from_toml("people.toml") as people:
+        assert {(one.name, one.epsilon): one.people for one in people.describe().levels} == shown
+
+
+def test_levels_of_a_second_dataset_are_told_as_flags(
+    file: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    run(capsys, "register", "people.toml")
+    write(tmp_path, levels={"strict": 0.1, "open": 2.0})
+    file.write_text(file.read_text().replace('name = "wages"', 'name = "health"'))
+    told = run(capsys, "check", "people.toml")
+    assert "'open' is 1 there, 2 here" in told
+    assert "levels = { strict = 0.1, open = 1.0 } under [preferences]" in told
+    assert "--redefine" in told
+    assert "--loosen" not in told
+    assert app.main(["register", "people.toml"]) == 7
+    assert app.main(["register", "people.toml", "--redefine", "--loosen", "30"]) == 0
+
+
 def test_in_python_it_speaks_python(file: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     run(capsys, "register", "people.toml")
     write(tmp_path, first=10)

@@ -1,5 +1,6 @@
 """A dataset file declares what `Dataset` takes, and nothing else."""
 
+import re
 from pathlib import Path
 from typing import Any
 
@@ -9,6 +10,7 @@ import pytest
 
 import epsilons as eps
 from epsilons.dataset.declared import arguments_of, lasting_arguments
+from epsilons.dataset.preview import look_over
 from support.small_tables import people_table
 
 WHOLE = """
@@ -147,9 +149,72 @@ def test_a_file_that_says_something_else_than_was_registered_is_refused(home: Pa
         "rows_per_person = 2": "rows_per_person = 3",
     }  # fmt: skip
     for old, new in changes.items():
-        with pytest.raises(eps.errors.LedgerError, match="something else than was registered"):
+        with pytest.raises(eps.errors.LedgerError, match="something else"):
             eps.Dataset.from_toml(write(home, WHOLE.replace(old, new)))
     eps.Dataset.from_toml(write(home, WHOLE)).close()
+
+
+CSV = WHOLE.replace("wages.parquet", "wages.csv") + '\n[types]\nid = "int"\nwage = "float"\nage = "int"\n'
+#: What may be settled anew, and how it is told.
+ANEW = [
+    ('age = "int"', 'age = "float"', "type of age: int → float"),
+    ("wages.csv", "same.csv", r"source: \S*wages\.csv → \S*same\.csv"),
+    ('column = "privacy"', 'column = "wish"', "preferences' column: privacy → wish"),
+    ('default = "strict"', 'default = "open"', r"preferences' default: 0\.05 → 1"),
+    ("[0, 100]", "[0, 50]", "bounds of wage: 0, 100 → 0, 50"),
+    ("complete", 'keys = { region = ["north"] }\ncomplete', "keys of region: none → north"),
+    ('["age"]', '["age", "wage"]', "complete: age → age, wage"),
+    ("complete", "ceiling = 5\ncomplete", "ceiling: 10 → 5"),
+]
+
+
+def test_what_is_settled_anew_is_named_and_until_then_refused(home: Path) -> None:
+    table = people_table(300)
+    table = table.append_column("wish", table["privacy"])
+    for name in ("wages.csv", "same.csv"):
+        pyarrow.csv.write_csv(table, home / "data" / name)
+    registered(home, CSV).close()
+    for turn, (old, new, told) in enumerate(ANEW):
+        text = CSV.replace(old, new, 1)
+        with pytest.raises(eps.errors.LedgerError, match=told):
+            eps.Dataset.from_toml(write(home, text))
+        seen = look_over(**lasting_arguments(write(home, text.replace("2026-11", f"v{turn}")), reading=True))
+        assert len(seen.enrolment.settled) == 1
+        assert re.fullmatch(told, seen.enrolment.settled[0])
+        assert "Stored answers stay" in " ".join(str(seen).split())
+    given = lasting_arguments(write(home, text.replace("2026-11", "new")), reading=True)
+    with eps.Dataset.register(**given) as people:
+        assert people.enrolment is not None
+        assert people.enrolment.settled == ("ceiling: 10 → 5",)
+
+
+def test_a_label_stands_for_all_that_is_part_of_every_question(home: Path) -> None:
+    """Else the same question would be charged anew under the same citation."""
+    registered(home, WHOLE).close()
+    path = write(home, WHOLE.replace('["age"]', '["age", "wage"]'))
+    with pytest.raises(
+        eps.errors.LedgerError, match=r"already, with other complete columns.*version='2026-11, revised"
+    ):
+        eps.Dataset.register(**lasting_arguments(path, reading=True))
+    unlabelled = WHOLE.replace('version = "2026-11"\n', "").replace("[0, 100]", "[0, 50]")
+    for complete, version in (('["age"]', "2026-11"), ('["wage"]', "3"), ('["wage"]', "3")):
+        with registered(home, unlabelled.replace('["age"]', complete)) as people:
+            assert people.describe().version == version
+
+
+def test_levels_of_a_file_are_those_of_the_ledger_whoever_redefined_them(home: Path) -> None:
+    registered(home, WHOLE).close()
+    other = 'name = "health"\n' + WHOLE.replace("open = 1", "open = 0.5")
+    with pytest.raises(eps.errors.LedgerError, match=r"'open' is 1 there, 0\.5 here"):
+        registered(home, other)
+    arguments = lasting_arguments(write(home, other), reading=True)
+    with eps.Dataset.register(**arguments, redefine=True) as people:
+        assert people.enrolment is not None
+        assert people.enrolment.settled == ("level open: 1 → 0.5",)
+    said = r"level open: 0\.5 → 1\. Levels mean what was registered last.*the levels as the ledger has them"
+    with pytest.raises(eps.errors.LedgerError, match=said):
+        eps.Dataset.from_toml(write(home, WHOLE))
+    eps.Dataset.from_toml(write(home, WHOLE.replace("open = 1", "open = 0.5"))).close()
 
 
 @pytest.mark.parametrize(

@@ -32,7 +32,7 @@ class Spy:
     def __init__(self, patch: pytest.MonkeyPatch) -> None:
         self.done: list[str] = []
         self.fails: dict[str, Exception] = {}
-        for kind, names in ((Ledger, ("cohorts", *STEPS)), (DuckDB, ("run", "keep"))):
+        for kind, names in ((Ledger, ("cohorts", *STEPS)), (DuckDB, ("_ask", "keep"))):
             for name in names:
                 patch.setattr(kind, name, self._watched(name, getattr(kind, name)))
 
@@ -72,8 +72,8 @@ def test_nothing_is_read_before_the_charge_is_durable(spy: Spy, name: str) -> No
     people = dataset()
     with spy.watch() as done:
         QUESTIONS[name](people)
-    assert [step for step in done if step not in ("cohorts", "run")] == STEPS
-    assert done.index("mark_read") < done.index("run") < done.index("store")
+    assert [step for step in done if step not in ("cohorts", "_ask")] == STEPS
+    assert done.index("mark_read") < done.index("_ask") < done.index("store")
     assert done.index("cohorts") < done.index("reserve")
     with spy.watch() as done:
         QUESTIONS[name](people)
@@ -129,7 +129,7 @@ def test_what_is_refused_costs_nothing_and_reads_nothing(spy: Spy, ask: Any) -> 
     people = dataset(allow_individual=False)
     with spy.watch() as done, pytest.raises(eps.EpsilonsError):
         ask(people)
-    assert "run" not in done
+    assert "_ask" not in done
     assert people.remaining().epsilons == {0.5: 0.5, 1.0: 1.0, 4.0: 4.0}
     assert people.history() == ()
 
@@ -137,16 +137,16 @@ def test_what_is_refused_costs_nothing_and_reads_nothing(spy: Spy, ask: Any) -> 
 # --- failures -------------------------------------------------------------------------------------------------------
 
 
-@pytest.mark.parametrize("step", ["find", "reserve", "mark_read", "run", "store"])
+@pytest.mark.parametrize("step", ["find", "reserve", "mark_read", "_ask", "store"])
 @pytest.mark.parametrize("name", ["mean", "median by region"])
 def test_whatever_fails_the_charge_is_made_once_and_the_question_goes_on(spy: Spy, step: str, name: str) -> None:
     people = dataset()
-    spy.fails[step] = KeyboardInterrupt() if step != "run" else DataError("The table could not be read.")  # type: ignore[assignment]
+    spy.fails[step] = KeyboardInterrupt() if step != "_ask" else DataError("The table could not be read.")  # type: ignore[assignment]
     with pytest.raises((KeyboardInterrupt, DataError)):
         QUESTIONS[name](people)
     before = people.remaining().epsilons
     charged = before != {0.5: 0.5, 1.0: 1.0, 4.0: 4.0}
-    assert charged is (step in ("mark_read", "run", "store"))
+    assert charged is (step in ("mark_read", "_ask", "store"))
     release = QUESTIONS[name](people)
     after = people.remaining().epsilons
     assert len(people.history()) == 1
@@ -159,7 +159,7 @@ def test_whatever_fails_the_charge_is_made_once_and_the_question_goes_on(spy: Sp
 def test_a_question_that_was_cut_off_is_drawn_by_the_plan_that_was_charged(spy: Spy) -> None:
     """Meanwhile the budgets are spent, so that a fresh plan would leave nearly everybody out."""
     people = dataset()
-    spy.fails["run"] = DataError("The table could not be read.")
+    spy.fails["_ask"] = DataError("The table could not be read.")
     with pytest.raises(DataError):
         people.mean("wage", bounds=(0, 100), where="age >= 30")
     planned = json.loads(people.ledger.history()[0].description)["plan"]
@@ -242,7 +242,7 @@ def test_others_who_spend_meanwhile_make_a_new_plan(monkeypatch: pytest.MonkeyPa
 
 def test_a_plan_that_this_release_cannot_read_is_refused_in_words(spy: Spy) -> None:
     people = dataset()
-    spy.fails["run"] = DataError("The table could not be read.")
+    spy.fails["_ask"] = DataError("The table could not be read.")
     with pytest.raises(DataError):
         people.count()
     with people.ledger._database.write() as connection:
@@ -324,8 +324,8 @@ def imported(file: Path) -> set[str]:
 
 def test_only_few_files_hand_queries_to_an_engine() -> None:
     files = {str(file.relative_to(SOURCE)): file for file in SOURCE.rglob("*.py")}
-    reading = {name for name, file in files.items() if {"run", "keep"} & names_in(file)[0] and _knows_engines(file)}
-    assert reading == set(READERS)
+    asking = {name for name, file in files.items() if {"run", "fetch", "keep"} & names_in(file)[0]}
+    assert {name for name in asking if _knows_engines(files[name])} == set(READERS)
 
 
 def _knows_engines(file: Path) -> bool:
@@ -412,18 +412,18 @@ def test_every_method_that_answers_goes_through_the_door(method: str, spy: Spy) 
         if method in statistics:
             given, named = statistics[method]
             getattr(people, method)(*given, **named)
-            assert done.index("mark_read") < done.index("run") < done.index("store")
+            assert done.index("mark_read") < done.index("_ask") < done.index("store")
             assert "keep" not in done
         elif method in free:
             getattr(people, method)(*free[method])
-            assert not {"run", "keep"} & set(done)
+            assert not {"_ask", "keep"} & set(done)
         elif method in roster:
             getattr(people, method)(*roster[method])
-            assert "run" not in done
+            assert "_ask" not in done
         elif method in former:
             with pytest.warns(DeprecationWarning, match=method):
                 getattr(people, method)(*former[method])
-            assert "run" not in done
+            assert "_ask" not in done
         else:
             assert method in ("ledger", "from_toml", "open", "register")
 
@@ -433,7 +433,7 @@ def test_budgets_end_in_one_refusal(spy: Spy) -> None:
     people.count(share=1.0, mechanism="stretching")
     with spy.watch() as done, pytest.raises(BudgetExceeded) as caught:
         people.mean("wage", bounds=(0, 100))
-    assert "run" not in done
+    assert "_ask" not in done
     assert "reserve" not in done
     assert "Nobody has anything left" in str(caught.value)
     assert people.count(share=1.0, mechanism="stretching").value is not None
@@ -447,4 +447,4 @@ def test_a_relation_of_the_user_passes_the_same_door(spy: Spy) -> None:
     people = dataset(connection.sql("SELECT * FROM people"))
     with spy.watch() as done:
         people.count(where="age > 40")
-    assert done.index("mark_read") < done.index("run")
+    assert done.index("mark_read") < done.index("_ask")

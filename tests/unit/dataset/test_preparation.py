@@ -350,8 +350,8 @@ def test_trees_use_only_what_every_engine_has(monkeypatch: pytest.MonkeyPatch) -
     preparing: list[exp.Query] = []
     asking: list[exp.Query] = []
     seen = preparing
-    run, keep = DuckDB.run, DuckDB.keep
-    monkeypatch.setattr(DuckDB, "run", lambda self, tree: (seen.append(tree), run(self, tree))[1])
+    ask, keep = DuckDB._ask, DuckDB.keep
+    monkeypatch.setattr(DuckDB, "_ask", lambda self, tree: (seen.append(tree), ask(self, tree))[1])
     monkeypatch.setattr(DuckDB, "keep", lambda self, name, tree: (seen.append(tree), keep(self, name, tree))[1])
     table = many_rows().slice(0, 300)
     people = dataset(table, rows_per_person=1)

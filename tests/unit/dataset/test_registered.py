@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 import os
+import time
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 import pyarrow as pa
+import pyarrow.parquet
 import pytest
 
 import epsilons as eps
@@ -227,6 +229,75 @@ def test_only_snapshots_in_the_ledgers_own_place_are_removed(tmp_path: Path) -> 
     assert mine.exists()
     remove_snapshot({"folder": str(mine)}, str(tmp_path))
     assert not mine.exists()
+
+
+@pytest.mark.parametrize("kind", ["mapping", "table"])
+def test_the_roster_is_who_is_in_the_source_whoever_has_a_preference(tmp_path: Path, kind: str) -> None:
+    wishes = pa.table({"who": wages()["id"], "epsilon": np.full(60, 0.5)})
+    by_id = dict(zip(wishes["who"].to_pylist(), [0.5] * 60, strict=True))
+    listed = eps.Preferences.from_file(wishes, person="who", column="epsilon", default=0.1)
+    settled: dict[str, Any] = {"person": "id", "name": "wages", "ledger": address(tmp_path)}
+    settled["preferences"] = eps.Preferences(by_id, default=0.1) if kind == "mapping" else listed
+    eps.Dataset.register(wages(), **settled).close()
+    last = wages()["id"].to_pylist()[-1]
+    with eps.Dataset.register(wages().slice(0, 58), **settled) as people:
+        done = people.enrolment
+        assert done is not None
+        assert (done.known, done.joined, done.gone, done.unmatched) == (58, 0, 2, 2)
+        assert people.describe().people == 58
+        people.count(share=1.0)
+        assert people.statement(last).spent == 0
+    with eps.Dataset.register(wages(), **settled) as people:
+        assert people.describe().people == 60
+        assert people.statement(last).granted == 500_000_000
+
+
+def test_a_file_is_known_again_by_its_content(tmp_path: Path) -> None:
+    """Under another name or date it would give the same people a second budget in a second ledger."""
+    first, linked, copied = (tmp_path / name for name in ("a.parquet", "linked.parquet", "copied.parquet"))
+    pa.parquet.write_table(wages(), first)
+    tomorrow = time.time() + 86_400
+    os.utime(first, (tomorrow, tomorrow))
+    os.link(first, linked)
+    copied.write_bytes(first.read_bytes())
+    told: dict[str, Any] = {"person": "id", "preferences": 1.0}
+    eps.Dataset.register(first, name="a", ledger=address(tmp_path), **told).close()
+    for path in (first, linked, copied):
+        with pytest.raises(LedgerError, match=rf"{path.name} was registered in another ledger before"):
+            eps.Dataset.register(path, name="b", ledger=address(tmp_path, "b"), **told)
+    pa.parquet.write_table(wages().slice(0, 59), copied)
+    eps.Dataset.register(copied, name="b", ledger=address(tmp_path, "b"), **told).close()
+
+
+def test_what_is_described_as_waiting_is_what_a_registration_asks_for(tmp_path: Path) -> None:
+    """Of people who said nothing, of own words against new ones, and of people whom another source holds back."""
+    levels, names = {"strict": 0.1, "standard": 0.5, "open": 1.0}, [f"person {n}" for n in range(8)]
+
+    def register(name: str, said: list[str | None], **more: Any) -> eps.Dataset:
+        table = pa.table({"id": names, "level": pa.array(said, pa.string())})
+        wishes = eps.Preferences.from_levels("level", levels, more.pop("default", "strict"))
+        return eps.Dataset.register(
+            table, name=name, person="id", preferences=wishes, ledger=address(tmp_path), confirm=True, **more
+        )
+
+    register("wages", ["strict"] * 8).close()
+    with register("health", ["open"] * 6 + ["strict"] * 2) as other:
+        other.set_level({names[0]: "strict", names[1]: "strict"})
+    looser = ["open", "strict", "open", "standard", None, None, "open", "open"]
+    with register("wages", looser, default="standard") as people:
+        assert people.enrolment is not None
+        waiting = people.describe().pending
+        assert waiting == people.enrolment.pending == 5  # not the one who said strict, nor the two whom health holds
+        for wrong in (waiting - 1, waiting + 1):
+            with pytest.raises(LedgerError, match="5 people would have a larger epsilon"):
+                register("wages", looser, default="standard", loosen=wrong)
+    with register("wages", looser, default="standard", loosen=waiting) as people:
+        assert people.describe().pending == 0
+        granted = [people.statement(name).granted for name in names]
+        assert granted == [one * 10**8 for one in (10, 1, 10, 5, 5, 5, 1, 1)]
+        people.set_level({names[0]: "strict"})
+        assert people.describe().pending == 0
+        people.verify()
 
 
 def test_another_dataset_first_makes_no_second_ledger_silent(tmp_path: Path) -> None:

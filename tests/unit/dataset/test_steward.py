@@ -37,6 +37,7 @@ def test_rows_cut_cells_that_do_not_parse_and_values_out_of_bounds(tmp_path: Pat
         stage(engine)
         facts = steward_facts(engine, check_id_column(engine, "id"), 1, {"wage": (0, 100), "id": (1, 2)})
         assert facts.cut == 2  # person 1 has three rows; those without a person are nobody's
+        assert facts.without_id == 2  # one cell is empty, one did not parse
         assert facts.unread == {"id": 1, "wage": 1, "day": 2}
         assert facts.outside == {"wage": 2, "id": 1}
         assert facts.to_dict()["private"] == PRIVATE
@@ -49,7 +50,8 @@ def test_a_table_with_types_of_its_own_and_without_bounds() -> None:
     engine = open_table(pa.table({"id": ["a", "a", "b"], "yes": [True, False, None]}))
     stage(engine)
     person = check_id_column(engine, "id")
-    assert steward_facts(engine, person, 2, {}).to_dict() == {"private": PRIVATE, "cut": 0, "unread": {}, "outside": {}}
+    facts = {"private": PRIVATE, "cut": 0, "without_id": 0, "unread": {}, "outside": {}}
+    assert steward_facts(engine, person, 2, {}).to_dict() == facts
     assert steward_facts(engine, person, 1, {"yes": (0.5, 1.0)}).outside == {"yes": 1}
     engine.close()
 
@@ -71,6 +73,8 @@ def test_a_check_shows_them_only_if_the_steward_says_so(tmp_path: Path) -> None:
     assert plain.private is None
     assert "private" not in plain.to_dict()
     assert "Private" not in str(plain)
+    assert "Rows without a value of 'id' are nobody's, and are left out." in str(plain)
+    assert "Rows without an id: 2." in str(told)
     assert told.to_dict()["private"]["outside"] == {"wage": 2}
     assert "The cap leaves out 2 rows." in str(told)
     assert {**told.to_dict(), "private": None} == {**plain.to_dict(), "private": None}

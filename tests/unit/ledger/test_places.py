@@ -135,12 +135,13 @@ def test_what_is_known_is_its_owners_alone_and_must_be_readable(tmp_path: Path, 
 def test_a_second_ledger_of_a_name_or_a_file_is_told_so() -> None:
     places = find_places()
     places.remember("sqlite:////city/wages.ledger", "a" * 32)
-    places.note_dataset("a" * 32, "wages", ["/city/wages.parquet"])
+    places.note_dataset("a" * 32, "wages", {"/city/wages.parquet": "7 bytes, abc"})
     second = r"registered in another ledger before: sqlite:////city/wages\.ledger\. A second ledger.*confirm=True"
-    for name, files in (("wages", []), ("pay", ["/city/wages.parquet"])):
+    seen = {"/city/wages.parquet": "8 bytes, def"}, {"/city/link.parquet": "7 bytes, abc"}
+    for name, files in (("wages", {}), *(("pay", one) for one in seen)):
         with pytest.raises(LedgerError, match=second):
             places.refuse_second("b" * 32, name, files)
         places.refuse_second("a" * 32, name, files)
-    places.refuse_second("b" * 32, "pay", ["/city/pay.parquet"])
+    places.refuse_second("b" * 32, "pay", {"/city/pay.parquet": "8 bytes, def"})
     assert places.forget("sqlite:////city/wages.ledger")
-    places.refuse_second("b" * 32, "wages", ["/city/wages.parquet"])
+    places.refuse_second("b" * 32, "wages", seen[0])

@@ -122,12 +122,59 @@ def test_a_level_that_means_more_needs_an_act_that_names_how_many(ledger: Ledger
     ledger.verify()
 
 
-def test_a_level_means_more_only_by_an_act_even_if_it_concerns_nobody_here(ledger: Ledger) -> None:
+def test_a_level_means_the_same_in_all_datasets_unless_an_act_for_all_says_otherwise(ledger: Ledger) -> None:
     ledger.register(application("wages", {"ann": STRICT, "bob": OPEN}))
-    raised = {"strict": nano("9"), "open": OPEN.code}
+    for code in ("0.5", "9"):  # less as well as more: who is only in the other dataset would have another epsilon
+        other = {"bob": Word(nano(code), "open")}
+        said = rf"'open' is 1 there, {code} here.*also has wages.*levels=\{{'open': 1.0\}}.*redefine=True"
+        with pytest.raises(LedgerError, match=said):
+            ledger.register(application("health", other))
+        ahead = ledger.foresee(application("health", other))
+        assert (len(ahead.objections), ahead.expected.pending) == (1, 0)  # no advice to name a number
+    assert (ledger.levels()["open"], ledger.statement(BOB).granted) == (OPEN.code, OPEN.code)
+    ledger.register(application("health", {"bob": Word(nano("0.5"), "open")}, redefine=True))
+    assert (ledger.levels()["open"], ledger.statement(BOB).granted) == (nano("0.5"), nano("0.5"))
+    raised = {"strict": nano("9"), "open": nano("0.5")}
     with pytest.raises(LedgerError, match=r"'strict' 0\.05 → 9\), for 0 people.*loosen=0"):
-        ledger.register(application("health", {"bob": OPEN}, levels=raised))
-    assert ledger.levels()["strict"] == STRICT.code
+        ledger.register(application("health", {"bob": Word(nano("0.5"), "open")}, "2", levels=raised, redefine=True))
+    assert (ledger.levels()["strict"], ledger.statement(ANN).granted) == (STRICT.code, STRICT.code)
+
+
+def test_a_source_raises_nobody_above_what_another_says_of_them(ledger: Ledger) -> None:
+    ledger.register(application("wages", {"ann": OPEN, "bob": OPEN, "cy": STRICT}))
+    silent = Word(nano("0.2"), "standard", said=False)
+    ledger.register(application("health", {"ann": STRICT, "bob": silent, "cy": OPEN}))
+    assert [ledger.statement(who).granted for who in (ANN, BOB, CY)] == [STRICT.code, nano("0.2"), STRICT.code]
+    again = {"ann": OPEN, "bob": OPEN, "cy": OPEN}
+    assert ledger.foresee(application("wages", again, "2")).expected.pending == 1  # cy alone: now both say open
+    ledger.register(application("wages", again, "2", loosen=1))
+    assert [ledger.statement(who).granted for who in (ANN, BOB, CY)] == [STRICT.code, nano("0.2"), OPEN.code]
+    ledger.register(application("health", {"cy": OPEN}, "2"))  # no longer says anything of the others
+    assert ledger.foresee(application("wages", again, "3")).expected.pending == 2
+    ledger.verify()
+
+
+def test_a_lower_ceiling_brings_everyone_on_the_roster_down(ledger: Ledger) -> None:
+    people = {"ann": OPEN, "bob": OPEN}
+    ledger.register(application("wages", {**people, "dan": OPEN}, about={**ABOUT, "ceiling": 10.0}))
+    ledger.register(application("health", {"cy": OPEN}, confirm=True))
+    ledger.set_grants([ANN, BOB, CY], [nano("8"), None, nano("8")])
+    _, done = ledger.register(application("wages", people, "2", about={**ABOUT, "ceiling": 5.0}))
+    assert done.tightened == 1
+    assert [ledger.statement(who).granted for who in (ANN, BOB, CY)] == [nano("5"), None, nano("8")]
+    ledger.verify()
+
+
+def test_who_only_spoke_is_as_new_as_who_never_did(ledger: Ledger) -> None:
+    first, strangers = {str(n): OPEN for n in range(20)}, {f"x{n}": OPEN for n in range(20)}
+    ledger.register(application("wages", first))
+    ledger.set_grants([person(who) for who in strangers], [STRICT.code] * 20)
+    ledger.withdraw([person("x0")])
+    with pytest.raises(LedgerError, match=r"20 are new to this ledger and 0 known.*confirm=True"):
+        ledger.register(application("wages", strangers, version="2"))
+    _, done = ledger.register(application("wages", first | {"x1": OPEN}, version="2"))
+    assert (done.known, done.joined, done.kept) == (20, 1, 1)
+    assert ledger.statement(person("x1")).granted == STRICT.code
 
 
 def test_a_source_that_falls_silent_overrules_nobodys_word(ledger: Ledger) -> None:
@@ -202,7 +249,7 @@ def test_newcomers_count_under_whatever_name(ledger: Ledger) -> None:
 
 
 def test_preferences_that_name_nobody_need_the_stewards_word(ledger: Ledger) -> None:
-    with pytest.raises(LedgerError, match=r"2 preferences of 2 name nobody in the data.*confirm=True"):
+    with pytest.raises(LedgerError, match=r"2 preferences of 4 name nobody in the data.*confirm=True"):
         ledger.register(application("wages", {"ann": STRICT, "bob": STRICT}, unmatched=2))
     assert ledger.terms() is None
     _, done = ledger.register(application("wages", {"ann": STRICT}, unmatched=2, confirm=True))
@@ -287,22 +334,29 @@ class Plain:
     code: int
     level: str | None
     own: bool = False
-    said: dict[int, str] = field(default_factory=dict)
+    said: dict[int, Word] = field(default_factory=dict)
+    waiting: set[int] = field(default_factory=set)
 
     def hear(self, dataset: int, word: Word, loosen: bool) -> None:
         before = self.said.get(dataset)
-        fresh = word.said and before is not None and before != word.text
+        fresh = word.said and before is not None and (before.text != word.text or dataset in self.waiting)
+        self.said[dataset] = word
+        self.waiting.discard(dataset)
         if self.code == WITHDRAW_CODE:
-            self.said[dataset] = word.text
             return
         stricter = rank_openness(word.code) < rank_openness(self.code)
         looser = rank_openness(word.code) > rank_openness(self.code)
-        may = not looser or loosen
+        most = min(self.said.values(), key=lambda one: rank_openness(one.code)) if looser else word
+        may = not looser or (loosen and rank_openness(most.code) > rank_openness(self.code))
         holds = ((fresh and may) or (word.said and before is None and stricter)) if self.own else may
         if holds:
-            self.code, self.level, self.own = word.code, word.level, False
-        if holds or not (self.own and fresh):
-            self.said[dataset] = word.text
+            self.code, self.level, self.own = most.code, most.level, False
+        elif self.own and fresh:
+            self.waiting.add(dataset)
+
+    def speak(self, code: int) -> None:
+        self.code, self.own = code, True
+        self.waiting.clear()
 
 
 @pytest.mark.parametrize("seed", range(3))
@@ -319,13 +373,11 @@ def test_cohorts_follow_the_rules_of_single_people(seed: int) -> None:
             word = luck.choice(words[:5])
             book.say([person(who) for who in some], np.zeros(len(some), int), [word])
             for who in some:
-                here = model.setdefault(who, Plain(0, None))
-                here.code, here.own = word.code, True
+                model.setdefault(who, Plain(0, None)).speak(word.code)
         elif act == "withdraw":
             book.withdraw([person(who) for who in some])
             for who in some:
-                here = model.setdefault(who, Plain(0, None))
-                here.code, here.own = WITHDRAW_CODE, True
+                model.setdefault(who, Plain(0, None)).speak(WITHDRAW_CODE)
         else:
             dataset = register(book, act, {who: luck.choice(words) for who in some}, str(turn), levels, model, luck)
             assert {row.tobytes() for row in book.members(dataset).digests} == {
@@ -356,10 +408,11 @@ def register(
     made, _ = book.register(given)
     for who, word in asked.items():
         if who not in model:
-            model[who] = Plain(word.code, word.level, said={made.dataset: word.text})
+            model[who] = Plain(word.code, word.level, said={made.dataset: word})
         else:
             model[who].hear(made.dataset, word, loosen)
     for who, one in model.items():
         if who not in asked:
             one.said.pop(made.dataset, None)
+            one.waiting.discard(made.dataset)
     return made.dataset

@@ -12,6 +12,7 @@ import pyarrow as pa
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from numpy.typing import NDArray
 from sqlglot import exp
 
 from epsilons.engines.base import Column, Schema
@@ -319,9 +320,9 @@ def test_a_tree_uses_only_what_every_engine_has(engine: DuckDB) -> None:
         def __init__(self) -> None:
             pass
 
-        def run(self, tree: exp.Query) -> pa.Table:
+        def fetch(self, tree: exp.Query) -> dict[str, NDArray[Any]]:
             seen.append(tree)
-            return engine.run(tree)
+            return engine.fetch(tree)
 
     known = prepare(engine, {"x": pa.array([1.5, None]), "d": pa.array([Decimal("1.5"), None])}, [0, 1])
     watched = Prepared(Watched(), known.name, known.schema, "level", LEVELS, 2)
@@ -348,8 +349,8 @@ def test_every_word_is_compared_in_every_row_where_no_list_is_joined(engine: Duc
     (place,) = keys.trees(False)
     assert not list(place.find_all(exp.Case, exp.If))
     assert len(list(place.find_all(exp.EQ))) == 3
-    found = engine.run(exp.select(exp.alias_(place, "place")).from_("words"))["place"]
-    assert found.to_pylist() == [2, 0, -1, -1, -1, 1]
+    found = engine.fetch(exp.select(exp.alias_(place, "place")).from_("words"))["place"]
+    assert found.tolist() == [2, 0, -1, -1, -1, 1]
     assert keys.groups([found]).tolist() == [2, 0, -1, -1, -1, 1]
     many = Keys.of({"word": [str(number) for number in range(2_000)]}, schema)
     assert len(many.trees(False)[0].sql("spark")) > 0

@@ -71,8 +71,9 @@ def _report(done: Enrolment, as_json: bool, **more: Any) -> None:
 @dataset_file
 @click.option("--yes", "confirm", is_flag=True, help="Many of these people are new, and that is right.")
 @click.option("--loosen", type=int, metavar="PEOPLE", help="So many people may have a larger epsilon than before.")
+@click.option("--redefine", is_flag=True, help="Levels mean what the file says, in all datasets of the ledger.")
 @output.as_json
-def register(dataset: str, confirm: bool, loosen: int | None, as_json: bool) -> None:
+def register(dataset: str, confirm: bool, loosen: int | None, redefine: bool, as_json: bool) -> None:
     """Register what a dataset file declares: an act of the steward, after which anyone can ask.
 
     The source is read once, into a private snapshot beside the ledger, and its people are enrolled. Again, with newer
@@ -88,7 +89,7 @@ def register(dataset: str, confirm: bool, loosen: int | None, as_json: bool) -> 
     with refusing([register]):
         named = lasting_arguments(dataset, reading=True)
         with output.preparing(f"Registering {dataset}"):
-            people = Dataset.register(**named, confirm=confirm, loosen=loosen)
+            people = Dataset.register(**named, confirm=confirm, loosen=loosen, redefine=redefine)
         with people:
             done, made = people.enrolment, people.ledger.registrations()[-1]
     assert done is not None
@@ -106,8 +107,8 @@ def register(dataset: str, confirm: bool, loosen: int | None, as_json: bool) -> 
 def check(dataset: str, steward: bool, as_json: bool) -> None:
     """Read what a dataset file declares and say what registering it would change. Nothing is written or charged.
 
-    --steward adds facts that are private, for the steward's eyes: rows cut by the cap, cells that did not parse, values
-    outside bounds.
+    --steward adds facts that are private, for the steward's eyes: rows cut by the cap or without an id, cells that did
+    not parse, values outside bounds.
 
     \b
     Example:
@@ -137,7 +138,7 @@ def sync(context: click.Context, dataset: str, as_json: bool) -> None:
       epsilons sync people.toml
     """
     output.note("epsilons sync is now epsilons register; larger epsilons wait for --loosen and their number.")
-    context.invoke(register, dataset=dataset, confirm=False, loosen=None, as_json=as_json)
+    context.invoke(register, dataset=dataset, confirm=False, loosen=None, redefine=False, as_json=as_json)
 
 
 COMMANDS = {"init": init, "register": register, "check": check, "sync": sync}
