@@ -91,7 +91,7 @@ def over_http(batch: int, connections: int, count: int, folder: Path) -> Sequenc
     """A row: one aggregator in a process of its own, asked by several connections at once."""
     stem = folder / f"http-{batch}"
     options = ["--store", f"sqlite:///{stem}.store", "--key", f"{stem}.key", "--token", f"{stem}.token"]
-    command = [sys.executable, "-m", "epsilons.cli.app", "collect", "aggregator", *options, "--port", "0"]
+    command = [sys.executable, "-m", "epsilons", "collect", "aggregator", *options, "--port", "0"]
     process = subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, text=True)
     try:
         assert process.stdout is not None

@@ -139,7 +139,7 @@ def test_killed_at_every_place_nothing_acknowledged_is_lost_and_no_noise_drawn_t
     assert step("collect", collection, 0, ids) == stored
 
 
-EPSILONS = (sys.executable, "-m", "epsilons.cli.app")
+EPSILONS = (sys.executable, "-m", "epsilons")
 
 
 # Over HTTP ------------------------------------------------------------------------------------------------------------

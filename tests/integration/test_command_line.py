@@ -344,6 +344,25 @@ def test_levels_are_asked_for_with_what_an_empty_answer_does(home: Path, monkeyp
     assert levels == {"strict": 0.05, "standard": 0.3, "public": "public"}
 
 
+def test_a_first_file_of_a_csv_declares_what_has_bounds_as_numbers(home: Path) -> None:
+    """And what was left text leads on to where it is declared and registered again."""
+    (home / "few.csv").write_text("id,Wage,age,privacy\n" + "".join(f"{n},{n},{n},strict\n" for n in range(30)))
+    init = ("init", "few.csv", "--out", "few.toml", "--person", "id", "--preferences", "privacy", *LEVELS)
+    assert run(home, *init, "--bounds", "wage=0,100", "--version", "1").returncode == 0
+    made = (home / "few.toml").read_text()
+    assert tomllib.loads(made)["types"] == {"Wage": "float"}
+    assert run(home, "register", "few.toml").returncode == 0
+    refused = run(home, "mean", "few.toml", "age", "--bounds", "0,100").stderr
+    assert 'age = "float" under [types]' in refused
+    assert "registered (again, as a new version)" in refused
+    declared = made.replace('Wage = "float"', 'Wage = "float"\nage = "float"')
+    (home / "few.toml").write_text(declared)
+    assert 'version = "1, revised"' in run(home, "register", "few.toml").stderr
+    (home / "few.toml").write_text(declared.replace('version = "1"', 'version = "1, revised"'))
+    assert run(home, "register", "few.toml").returncode == 0
+    assert run(home, "mean", "few.toml", "age", "--bounds", "0,100").returncode == 0
+
+
 def test_bounds_keep_their_digits(home: Path) -> None:
     init = ("init", "wages.parquet", "--out", "digits.toml", "--person", "id", "--preferences", "privacy")
     assert run(home, *init, *LEVELS, "--bounds", "wage=-0.125,123456789.25").returncode == 0
@@ -520,6 +539,10 @@ def test_a_person_says_a_level_withdraws_and_is_told(home: Path) -> None:
     told = run(home, "person", "withdraw", file, "17", "18", "77777")
     assert "Withdrawn: 3 people." in told.stdout
     assert "on no roster so far" in told.stderr
+    assert run(home, "person", "withdraw", file, "17", "19").stdout == (
+        "Withdrawn: 1 person. 1 person had withdrawn before.\n"
+    )
+    assert run(home, "person", "withdraw", file, "17").stdout == "1 person had withdrawn before.\n"
     assert "Withdrawn: not used any more." in run(home, "person", "statement", file, "17").stdout
     for wrong, status in ((("level", file, "17", "loose"), 3), (("level", file, "x", "strict"), 3)):
         assert run(home, "person", *wrong).returncode == status

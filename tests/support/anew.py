@@ -443,7 +443,7 @@ def _versions() -> Iterator[Attempt]:
         ('person = "id"', 'person = "id"\nrows_per_person = 2', other),
         ('person = "id"', 'person = "id"\nceiling = 100', other),
         ('name = "wages"', 'name = "pay"', "No dataset is registered as"),
-        ("wages.ledger", "other.ledger", "There is no ledger here"),
+        ("wages.ledger", "other.ledger", "There is no ledger at"),
         ("open = 1", "open = 9", None),
         ('person = "id"', 'person = "id"\nneighbors = "replace"', None),
     ):

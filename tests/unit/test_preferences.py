@@ -219,7 +219,7 @@ def test_a_level_without_a_name_is_called_by_its_epsilon() -> None:
             "Unknown privacy levels: b, c. Every level that people chose needs an epsilon.",
         ),
         (["a", None], {"a": 1}, None, "A person has no preference"),
-        (["a", None], {"a": 1}, "z", "The default level 'z' is not one of the levels. Try: one of a"),
+        (["a", None], {"a": 1}, "z", "The default level 'z' is not one of the levels. Levels: a. Try: default='a'"),
         (["a"], {"a": "x"}, None, "Epsilons are not numbers."),
         (["a"], {"a": [1, 2]}, None, "A level has a single epsilon."),
     ],

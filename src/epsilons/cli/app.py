@@ -104,7 +104,3 @@ def run() -> None:
     """The entry point of the installed command."""
     gc.set_threshold(_SELDOM)
     sys.exit(main())
-
-
-if __name__ == "__main__":
-    run()

@@ -21,9 +21,11 @@ from epsilons.errors import Argument, EpsilonsError
 STATUS = {"preference": 3, "data": 4, "plan": 5, "budget": 6, "ledger": 7, "protocol": 8}
 #: The lines of the dataset file that arguments may mean, with the table that they stand in.
 _TABLES = (
-    dict.fromkeys(("source", "table", "person", "rows_per_person", "neighbors", "ledger", "complete", "version"), "")
+    dict.fromkeys(("name", "source", "table", "person", "rows_per_person", "neighbors", "ledger", "snapshots"), "")
+    | dict.fromkeys(("version", "complete", "public", "ceiling", "measure", "delta", "renews", "accounts"), "")
     | dict.fromkeys(("engine", "allow_individual", "threads", "memory"), "")
-    | {"types": "types", "bounds": "bounds", "column": "preferences", "levels": "preferences", "default": "preferences"}
+    | {name: name for name in ("types", "bounds", "keys", "preferences")}
+    | {"column": "preferences", "levels": "preferences", "default": "preferences"}
 )
 
 

@@ -81,6 +81,7 @@ OWNER = Owner(
     ),
     forked=_refusal("A store in memory belongs to the process that opened it."),
     foreign=_refusal("This file holds something else than a store.", suggest="a file of its own"),
+    edited=_refusal("Something in the aggregator's store cannot be read: it was edited or damaged."),
 )
 
 

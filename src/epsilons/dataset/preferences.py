@@ -6,6 +6,7 @@ for a word that is a known level in all but case and blanks. What a caller wrote
 
 import math
 from collections.abc import Mapping
+from contextlib import suppress
 from dataclasses import dataclass, replace
 from typing import Any, NamedTuple, Self
 
@@ -109,17 +110,17 @@ def read_preferences(
         found = _by_person(engine, person, {})
         in_data, held = _check_ids(found["id"], person), read_held(found)
         if given is not None:
-            listed = _read_other(given.source, given.person, preferences)
+            listed = _read_other(given.source, given.person, preferences, person)
         elif preferences.by_person is not None:
             listed = _read_mapping(preferences.by_person, person, preferences.default)
         else:
             hint = "an epsilon for each id, or a column of epsilons or levels"
             raise PreferenceError("These preferences are in the order of some array.", suggest=hint)
         listed = listed._replace(ids=_check_ids(listed.ids, person))
-        known, asked, unmatched = _match(listed, in_data, preferences.default, person, normal)
+        known, asked, unmatched = _match(listed, in_data, preferences, person, normal)
     reach("preferences read")
     defaulted = int((asked.words == SAID_NOTHING).sum())
-    grants, codes, rounding_loss = _to_grants(asked.epsilons, None if given is None else given.column, ceiling)
+    grants, codes, rounding_loss = _to_grants(asked.epsilons, preferences, ceiling)
     said = asked.words, tuple(preferences.levels)
     assert held is not None
     return PreferenceTable(asked.ids, known, held, grants, codes, *said, rounding_loss, defaulted, unmatched)
@@ -187,15 +188,31 @@ def _other_kind(person: Column) -> PreferenceError:
     return PreferenceError("These ids are of another kind than the table's.", rule=rule, suggest=_AS_NUMBERS)
 
 
-def _read_other(source: Any, person: Any, preferences: Preferences) -> _Asked:
+def _read_other(source: Any, name: Any, preferences: Preferences, person: Column) -> _Asked:
     assert preferences.column is not None
-    other = open_table(source, types=preferences.column.types)
+    types = preferences.column.types or {}
+    other = open_table(source, types=types or None)
     try:
-        kind = check_id_column(other, person)
+        kind = check_id_column(other, name)
         stage(other)
-        return _read_column(other, kind, preferences)
+        found = _read_column(other, kind, preferences)
+        # Ids of a CSV file are text only because nothing says otherwise: they are of the data's kind.
+        undeclared = kind.name not in types and any(path.lower().endswith(".csv") for path in other.files)
+        as_numbers = undeclared and person.family == NUMBER
+        return found._replace(ids=_as_numbers(found.ids, person)) if as_numbers else found
     finally:
         other.close()
+
+
+def _as_numbers(ids: pa.Array, person: Column) -> pa.Array:
+    """Ids that are written out. One that is no whole number is refused: nobody's preference is passed over."""
+    written = pc.utf8_trim_whitespace(ids)
+    if pc.all(pc.match_substring_regex(written, "^-?[0-9]+$")).as_py() is not False:
+        for whole_numbers in (pa.int64(), pa.uint64()):
+            with suppress(pa.ArrowInvalid):
+                return written.cast(whole_numbers)
+    rule = f"Column {person.name!r} of the data holds whole numbers, and so must the preferences'."
+    raise PreferenceError("An id in the preferences is not a whole number.", rule=rule, suggest="ids as in the data")
 
 
 def _read_column(engine: Engine, person: Column, preferences: Preferences) -> _Asked:
@@ -281,13 +298,14 @@ def _unknown_level(engine: Engine, kind: Column, known: list[str]) -> Preference
 
 
 def _match(
-    listed: _Asked, in_data: pa.Array, default: float | None, person: Column, normal: bool
+    listed: _Asked, in_data: pa.Array, preferences: Preferences, person: Column, normal: bool
 ) -> tuple[pa.Array, _Asked, int]:
     """(ids as they are known, what the people of the data ask for, how many preferences name nobody there).
 
     Those of the data who are not listed have the default. All ids become one type: a number is the same id whatever its
     width, and ids that are not in the data may be wider.
     """
+    default = preferences.default
     if person.family == TEXT or len(listed.ids) == 0:
         listed = listed._replace(ids=listed.ids.cast(in_data.type))
     else:
@@ -301,20 +319,23 @@ def _match(
     here, there = _tell_apart(in_data, normal), _tell_apart(listed.ids, normal)
     place = pc.index_in(here, value_set=there).fill_null(-1).to_numpy(zero_copy_only=False)
     if (place < 0).any() and default is None:
-        rule, hint = "A default applies only if you give one.", Argument("default", 0.05)
+        rule, hint = "A default applies only if you give one.", _default(preferences.levels)
         raise PreferenceError("A person in the data is not listed in the preferences.", rule=rule, suggest=hint)
     epsilons = np.append(listed.epsilons, math.nan if default is None else default)[place]
     asked = _Asked(in_data, epsilons, np.append(listed.words, SAID_NOTHING)[place])
     return here, asked, len(there) - int((place >= 0).sum())
 
 
-def _to_grants(
-    epsilons: NDArray[np.float64], source: str | None, ceiling: float | None
-) -> tuple[NDArray[np.int64], NDArray[np.uint8], float]:
-    """(grants, which of them each person has, rounding loss).
+def _default(levels: Mapping[str, float]) -> Argument:
+    """What to give those who said nothing: an epsilon, or the strictest of the levels that are declared."""
+    return Argument("default", min(levels, key=lambda name: levels[name], default=0.05))
 
-    `source` is the column that the epsilons were read from; None if a caller gave them.
-    """
+
+def _to_grants(
+    epsilons: NDArray[np.float64], preferences: Preferences, ceiling: float | None
+) -> tuple[NDArray[np.int64], NDArray[np.uint8], float]:
+    """(grants, which of them each person has, rounding loss)."""
+    source = None if preferences.column is None else preferences.column.column  # None: a caller gave them
     if len(epsilons) == 0:
         raise DataError("There are no people.", rule="A roster has at least one person.", suggest="a table with rows")
     roster, rule = None, ""
@@ -329,7 +350,8 @@ def _to_grants(
         what = f"Column {source!r} holds an epsilon that is not allowed."
         if np.isnan(epsilons).any():
             what, named = f"A person has no preference in column {source!r}.", {"strict": 0.05, "open": 1}
-            hint = (Argument("levels", named), " if it holds names, or ", Argument("default", 0.05))
+            names = () if preferences.levels else (Argument("levels", named), " if it holds names, or ")
+            hint = (*names, _default(preferences.levels))
         parts = hint if isinstance(hint, tuple) else (hint,)
         raise PreferenceError(what, rule=rule, suggest=(*parts, "; or another ", _COLUMN))
     if ceiling is not None and (np.isfinite(epsilons) & (epsilons > ceiling)).any():

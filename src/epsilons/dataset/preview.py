@@ -92,6 +92,7 @@ def look_over(
     except NoLedgerError:
         book, new = ledgers.open(), True
     try:
+        book.verify(thorough=False, note=False)
         with read_candidate(source, preferences, declared, book) as candidate:
             seen, bounds = _preview(candidate, new, ledger == "memory", write), candidate.about["bounds"]
             if steward:

@@ -34,6 +34,7 @@ from epsilons.ledger.values import Digests, Enrolment, Registration, Terms
 from epsilons.noise.entropy import system
 from epsilons.preferences import LARGEST_EPSILON, Preferences, to_nano
 from epsilons.storage import show_address, sqlite_path
+from epsilons.storage.files import path_from
 
 if TYPE_CHECKING:
     from epsilons.dataset.preferences import PreferenceTable
@@ -248,7 +249,8 @@ class Candidate:
         asked = self.asked
         stamp = write_snapshot(self.engine, self.person, asked.ids, asked.held, self.people, cohorts, *facts)
         try:
-            given = replace(self._application(dict(stamp), act), foreseen=ahead)
+            kept = {**stamp, "folder": path_from(self.ledger.folder, folder)}
+            given = replace(self._application(kept, act), foreseen=ahead)
             made, done = self.ledger.register(given)
         except BaseException:
             # Where the registration stands all the same (its head could not be written), so must its rows.

@@ -30,7 +30,16 @@ from epsilons.errors import DataError
 from epsilons.ledger.values import DIGEST_BYTES, Registration
 from epsilons.noise.entropy import system
 from epsilons.storage.base import reach
-from epsilons.storage.files import claim_folder, keep_folder, make_folder, open_private, release_folder, remove_unheld
+from epsilons.storage.files import (
+    claim_folder,
+    keep_folder,
+    make_folder,
+    open_own,
+    open_private,
+    read_own,
+    release_folder,
+    remove_unheld,
+)
 
 if TYPE_CHECKING:
     import pyarrow as pa
@@ -113,8 +122,9 @@ def open_snapshot(stamp: Stamp, rows: int, line: int, **options: Any) -> Labelle
     """
     _compare(stamp, thorough=False)
     known, folder = engines(), stamp["folder"]
-    if stamp["engine"] not in known or "cohorts" not in stamp:  # one of an older release knows no cohorts
-        raise _unlike()
+    if stamp["engine"] not in known or "cohorts" not in stamp:
+        what, rule = "The snapshot of this dataset is of an older release.", "It does not say who stands where."
+        raise DataError(what, rule=rule, suggest=_AGAIN)
     engine = known[stamp["engine"]].reopen(folder, **options)
     schema = engine.schema
     shown = [kind for kind in schema.values() if kind.name not in (PERSON, COHORT)]
@@ -204,7 +214,7 @@ def _stamp(folder: str, name: str, nonce: bytes) -> FileStamp:
 
 def _hash_ends(path: str, name: str, nonce: bytes) -> str:
     hashed = hmac.new(nonce, f"ends of {name}\0".encode(), "sha256")
-    with open(path, "rb") as file:
+    with open(path, "rb", opener=open_own) as file:
         hashed.update(file.read(_END))
         file.seek(max(0, os.fstat(file.fileno()).st_size - _END))
         hashed.update(file.read(_END))
@@ -213,7 +223,7 @@ def _hash_ends(path: str, name: str, nonce: bytes) -> str:
 
 def _hash_whole(path: str, name: str, nonce: bytes) -> str:
     hashed = hmac.new(nonce, f"all of {name}\0".encode(), "sha256")
-    with open(path, "rb") as file:
+    with open(path, "rb", opener=open_own) as file:
         while piece := file.read(_PIECE):
             hashed.update(piece)
     return hashed.hexdigest()
@@ -225,13 +235,14 @@ def _compare(stamp: Stamp, thorough: bool, of: str = "this dataset") -> None:
     if not os.path.isdir(folder):
         rule = "Questions are asked of the copy that registration made."
         raise DataError(f"The snapshot of {of} is gone.", rule=rule, suggest=_AGAIN)
-    if os.name == "posix" and os.stat(folder).st_mode & 0o077:
+    # The folder that has all snapshots of a ledger is made for its owner alone as well.
+    opened = [one for one in (folder, os.path.dirname(folder)) if os.stat(one).st_mode & 0o077]
+    if os.name == "posix" and opened:
         rule = "It holds everybody's rows, in a folder for its owner alone."
-        raise DataError(f"Others may open the snapshot of {of}.", rule=rule, suggest=f"chmod 700 {folder}")
+        raise DataError(f"Others may open the snapshot of {of}.", rule=rule, suggest=f"chmod 700 {' '.join(opened)}")
     try:
         alike = _list_files(folder) == [file["name"] for file in stamp["files"]]
-        with open(os.path.join(folder, _NONCE), "rb") as file:
-            nonce = file.read(_NONCE_BYTES + 1)
+        nonce = read_own(os.path.join(folder, _NONCE), _NONCE_BYTES)
         alike = alike and all(_is_like(folder, file, nonce, thorough) for file in stamp["files"])
     except OSError:
         alike = False

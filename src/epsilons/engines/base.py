@@ -116,8 +116,9 @@ class Schema(dict[str, Column]):
         column = self.askable(name)
         if not column.numeric():
             unfit = f"Column {column.name!r} holds {column.family}, not numbers."
+            again = " for numbers in a CSV file, which is then registered (again, as a new version)"
             types = Argument("types", {column.name: "float"})
-            hint = ("a histogram with categories for text; ", types, " for numbers in a CSV file")
+            hint = ("a histogram with categories for text; ", types, again)
             raise DataError(unfit, rule="This statistic works on numbers.", suggest=hint)
         return column
 

@@ -28,7 +28,7 @@ from sqlglot.tokenizer_core import Token, TokenType
 
 from epsilons.engines.base import NUMBER, OTHER, TEXT, TRUTH, Column, Schema, unaskable
 from epsilons.engines.trees import NODES, Comparison, Never, Predicate, Several, canonical, check_storable, split_like
-from epsilons.errors import EpsilonsError, PlanError
+from epsilons.errors import Argument, EpsilonsError, PlanError
 
 LONGEST_CONDITION = 20_000
 MOST_TOKENS = 4_000
@@ -74,7 +74,8 @@ def parse(text: Any, schema: Schema) -> Predicate:
     except Exception:  # parsers quote what they could not read, and recursion ends in errors of its own
         pass
     rule = "Columns against literals of their type: = <> < <= > >=, IN, BETWEEN, LIKE, IS [NOT] NULL; AND, OR, NOT."
-    hint = "age >= 18 AND region IN ('north', 'south')"
+    csv = ("; of a CSV file, columns that ", Argument("types"), " does not declare are text")
+    hint = ("age >= 18 AND region IN ('north', 'south')", *csv)
     raise reason or PlanError("The condition is not one that can be asked.", rule=rule, suggest=hint)
 
 

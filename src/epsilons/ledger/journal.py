@@ -20,7 +20,7 @@ from typing import Any, NamedTuple
 
 from epsilons.errors import Argument, LedgerError
 from epsilons.storage.base import Connection, reach
-from epsilons.storage.files import hold_lock, replace_private
+from epsilons.storage.files import hold_lock, read_own, replace_private
 
 Clock = Callable[[], datetime.datetime]
 
@@ -163,12 +163,14 @@ class Anchor:
 
     def read(self) -> Head | None:
         try:
-            content = json.loads(self._path.read_text())
-            found = Head(str(content["ledger"]), int(content["seq"]), str(content["hash"]))
-            return found._replace(verified=int(content.get("verified", 0)))
+            content = json.loads(read_own(self._path))
+            seq, verified = content["seq"], content.get("verified", 0)
+            if not (type(seq) is type(verified) is int and 0 <= verified <= seq < 1 << 63):
+                raise ValueError("not the number of a line")
+            return Head(str(content["ledger"]), seq, str(content["hash"]), verified)
         except FileNotFoundError:
             return None
-        except (OSError, ValueError, KeyError, TypeError):
+        except (OSError, ValueError, KeyError, TypeError, AttributeError, RecursionError):
             raise LedgerError(
                 f"This ledger's head, {self._path}, cannot be read.",
                 rule="Only its head shows whether an older copy of the ledger was put back.",

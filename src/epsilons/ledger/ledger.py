@@ -6,6 +6,7 @@ Order of a release: `reserve` (durable), `mark_read` (durable; from here on noth
 
 import hashlib
 import logging
+import os
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import replace
@@ -99,15 +100,25 @@ class Ledger:
         with self._writing("enrolling", "enrolled") as connection:
             made, done = registration.register(connection, write_time(self._clock), given)
         _log.info("registration %d: %d people joined or changed their grant", made.number, done.changed)
-        return made, done
+        return self._place(made), done
 
     def registrations(self) -> tuple[values.Registration, ...]:
         """Every registration of every dataset, in its order."""
-        return self._read(registration.list_registrations)
+        return self._read(lambda connection: tuple(map(self._place, registration.list_registrations(connection))))
 
     def find_registration(self, name: str) -> values.Registration | None:
         """The newest registration of a dataset, which is the one that is asked."""
-        return self._read(partial(registration.find_registration, name=name))
+        return next((one for one in reversed(self.registrations()) if one.name == name), None)
+
+    @property
+    def folder(self) -> str:
+        """Where its file lies: what lies below that moves along with it, and is known by its path from there."""
+        return self._database.folder or ""
+
+    def _place(self, found: values.Registration) -> values.Registration:
+        """With the snapshot's path from where the ledger lies now; one that is absolute stays as it is."""
+        here = {name: os.path.join(self.folder, path) for name, path in found.stamp.items() if name == "folder"}
+        return replace(found, stamp={**found.stamp, **here})
 
     def levels(self) -> dict[str, int]:
         """What names of levels mean now, in nano-epsilon; -1 for public."""
@@ -349,11 +360,12 @@ class Ledger:
                 return
             last = lines[-1]["seq"]
 
-    def verify(self, thorough: bool = True) -> values.Recount:
+    def verify(self, thorough: bool = True, note: bool = True) -> values.Recount:
         """Recount everything from the journal; raises LedgerError when anything differs.
 
         Who stands where is held to the journal from the beginning, or with `thorough=False` only where it has changed
-        since it was last verified on this machine, which takes the same time however many people there are.
+        since it was last verified on this machine, which takes the same time however many people there are. `note`:
+        remember how far it was verified.
         """
         since = 0
         with self._database.read() as connection:
@@ -362,7 +374,7 @@ class Ledger:
                 known = self._anchor.read()
                 since = 0 if thorough or known is None else known.verified
             done = recount.verify(connection, since)
-        if self._anchor is not None:
+        if self._anchor is not None and note:
             self._anchor.note_verified(done.entries)
         return done
 

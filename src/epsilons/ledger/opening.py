@@ -11,6 +11,7 @@ too. What people themselves grant beyond that is new.
 """
 
 import os
+import re
 import sys
 import uuid
 from collections.abc import Callable
@@ -25,9 +26,9 @@ from epsilons.ledger import journal, segments, tables
 from epsilons.ledger.identity import BLAKE_2, SHA_256
 from epsilons.ledger.journal import Anchor
 from epsilons.ledger.places import SCHEMA, Places
-from epsilons.ledger.values import DIGEST_BYTES, NoLedgerError
+from epsilons.ledger.values import DIGEST_BYTES, NoLedgerError, does_not_add_up
 from epsilons.noise import entropy
-from epsilons.storage import open_database, sqlite_path
+from epsilons.storage import open_database, show_address, sqlite_path
 from epsilons.storage.base import Connection, Database, Owner
 
 SALT_BYTES = 16
@@ -77,12 +78,14 @@ OWNER = Owner(
         rule="A ledger has a file of its own.",
         suggest=("the address that the ledger was created with, or a new file: ", _FILE),
     ),
+    edited=does_not_add_up,
 )
 
 
-def _no_ledger() -> NoLedgerError:
+def _no_ledger(url: str | None) -> NoLedgerError:
     hint = "the address it was created with; a steward makes one by `epsilons register`"
-    return NoLedgerError("There is no ledger here.", suggest=hint)
+    where = "here" if url is None else f"at {show_address(url)}"
+    return NoLedgerError(f"There is no ledger {where}.", suggest=hint)
 
 
 def find_database(url: str | None, *, create: bool, place: str | None = None) -> Database:
@@ -96,7 +99,7 @@ def find_database(url: str | None, *, create: bool, place: str | None = None) ->
         if place is not None:
             find_places().refuse_if_gone(place)
         if not create:
-            raise _no_ledger()
+            raise _no_ledger(url)
     return open_database(url, OWNER)
 
 
@@ -119,12 +122,13 @@ def open_ledger(
         if place is not None:
             find_places().refuse_if_gone(place)
         if not create:
-            raise _no_ledger()
+            raise _no_ledger(place)
         _create(database, at, anchor, salt or entropy.system().bytes(SALT_BYTES))
     with database.read() as connection:
         found = connection.execute("SELECT id FROM ledger").fetchone()
-        if found is None:
-            raise OWNER.refused()
+        # It names the file of the head: no path comes in here by a ledger that somebody sent.
+        if found is None or not re.fullmatch("[0-9a-f]{32}", found["id"]):
+            raise does_not_add_up()
         name = str(found["id"])
         if place is not None:
             find_places().remember(place, name, note=not look)
@@ -149,7 +153,7 @@ def open_ledger(
         if head is not None and not look:
             head.advance(connection, name)
         salt, kind = connection.execute("SELECT salt, digest FROM ledger").fetchone()
-    return name, bytes(salt), kind, head
+        return name, bytes(salt), kind, head
 
 
 def _create(database: Database, at: str, anchor: Place, salt: bytes) -> None:
@@ -229,7 +233,9 @@ def _bring_up_to_date(database: Database, at: str, check: Callable[[Connection],
 
 def _read_format(connection: Connection) -> int:
     found = int(connection.execute("SELECT format FROM ledger").fetchone()[0])
-    if not 1 <= found <= tables.FORMAT:
+    if found < 1:
+        raise does_not_add_up()
+    if found > tables.FORMAT:
         newer = "This ledger was written by a newer release of epsilons."
         rule = f"This release reads formats 1 to {tables.FORMAT}."
         raise LedgerError(newer, rule=rule, suggest="pip install --upgrade epsilons")

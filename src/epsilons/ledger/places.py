@@ -18,7 +18,7 @@ from typing import Any
 
 from epsilons.errors import Argument, LedgerError
 from epsilons.storage import show_address, split_address, sqlite_path
-from epsilons.storage.files import hold_lock, replace_private
+from epsilons.storage.files import hold_lock, read_own, replace_private
 
 #: Where a ledger stands in a database of PostgreSQL, unless its address names another schema.
 SCHEMA = "epsilons"
@@ -82,11 +82,11 @@ class Places:
 
     def _read(self) -> dict[str, Any]:
         try:
-            content = json.loads(self._path.read_text())
-            return {str(id): {key: list(about[key]) for key in _NOTHING} for id, about in content.items()}
+            content = json.loads(read_own(self._path))
+            return {id: {key: list(map(_check_text, about[key])) for key in _NOTHING} for id, about in content.items()}
         except FileNotFoundError:
             return {}
-        except (OSError, ValueError, KeyError, TypeError, AttributeError):
+        except (OSError, ValueError, KeyError, TypeError, AttributeError, RecursionError):
             what, rule = f"{self._path} cannot be read.", "It says where ledgers stood, so that none starts anew."
             raise LedgerError(what, rule=rule, suggest="put the file back, or move it away") from None
 
@@ -103,6 +103,12 @@ class Places:
 
 
 _NOTHING = ("places", "datasets", "sources")
+
+
+def _check_text(given: Any) -> str:
+    if not isinstance(given, str):
+        raise TypeError("text")
+    return given
 
 
 def mark_content(path: str) -> str:

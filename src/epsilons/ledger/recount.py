@@ -18,19 +18,11 @@ from epsilons.ledger import journal, segments
 from epsilons.ledger.order import is_new
 from epsilons.ledger.roster import hash_people
 from epsilons.ledger.statements import read_rosters
-from epsilons.ledger.values import LOST, REFUNDED, RESERVED, STORED, TOUCHED, Cohort, Recount
+from epsilons.ledger.values import LOST, REFUNDED, RESERVED, STORED, TOUCHED, Cohort, Recount, does_not_add_up
 from epsilons.storage.base import Connection
 
 #: What cohorts were before levels had names and datasets had rosters.
 _UNNAMED = {"level": None, "own": 0, "datasets": "{}"}
-
-
-def does_not_add_up(what: str) -> LedgerError:
-    return LedgerError(
-        f"The ledger's history does not add up: {what}.",
-        rule="Every change is a line of the journal, chained to the one before it.",
-        suggest="the newest copy of the ledger that does verify",
-    )
 
 
 @dataclass

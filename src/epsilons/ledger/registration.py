@@ -123,11 +123,6 @@ def list_registrations(connection: Connection) -> tuple[Registration, ...]:
     )
 
 
-def find_registration(connection: Connection, name: str) -> Registration | None:
-    """The newest registration of a dataset."""
-    return next((one for one in reversed(list_registrations(connection)) if one.name == name), None)
-
-
 @dataclass(frozen=True, eq=False)
 class Outlook:
     """What a registration would do to people, and what it is refused for until the steward says it.

@@ -16,9 +16,8 @@ from typing import Any, NamedTuple, Self
 import numpy as np
 from numpy.typing import NDArray
 
-from epsilons.errors import LedgerError
 from epsilons.ledger.order import Codes, Sorted, is_new, locate, sort_by
-from epsilons.ledger.values import DIGEST_BYTES
+from epsilons.ledger.values import DIGEST_BYTES, does_not_add_up
 from epsilons.storage.base import Connection
 
 #: So many entries are in a part; fewer in the last one.
@@ -27,6 +26,7 @@ PART = 1 << 16
 _FEW = 500
 _WIDTH = f"S{DIGEST_BYTES}"
 _NUMBER = np.dtype("<u4")
+_ENTRY_BYTES = DIGEST_BYTES + 2 * _NUMBER.itemsize
 _PARTS = "SELECT segment, part, first, newest, entries, content FROM segments"
 #: Every part, in order.
 ALL = f"{_PARTS} ORDER BY segment, part"
@@ -101,8 +101,21 @@ def read_everything(connection: Connection) -> Entries:
 
 def read_since(connection: Connection, line: int) -> Entries:
     """What was entered by later lines of the journal; only parts that have such entries are read."""
+    _check_places(connection)
     found = _read(connection, "newest > :line", {"line": line})
     return found.only(found.lines > line)
+
+
+def _check_places(connection: Connection) -> None:
+    """Every part stands where it must and is as long as it says: as much as shows without reading them all."""
+    place, end = (0, 0), b""
+    about = "SELECT segment, part, first, entries, length(content) FROM segments ORDER BY segment, part"
+    for segment, part, first, size, length in connection.execute(about):
+        place = (place[0] + 1, 0) if part == 0 else (place[0], place[1] + 1)
+        whole = (segment, part, length) == (*place, size * _ENTRY_BYTES) and len(first) == DIGEST_BYTES
+        if not whole or (part > 0 and first <= end):
+            raise does_not_add_up("the roster has lost a piece")
+        end = first
 
 
 def read_present(connection: Connection) -> tuple[Sorted, Codes]:
@@ -157,8 +170,7 @@ def _read(connection: Connection, which: str, values: Mapping[str, Any]) -> Entr
 
 def unpack(content: bytes, size: int) -> Entries:
     """The entries of a part, which has so many."""
-    if len(content) != size * (DIGEST_BYTES + 2 * _NUMBER.itemsize):
-        rule, hint = "A part of the roster has lost a piece.", "the newest copy of the ledger that does verify"
-        raise LedgerError("The ledger's roster cannot be read.", rule=rule, suggest=hint)
+    if len(content) != size * _ENTRY_BYTES:
+        raise does_not_add_up("the roster has lost a piece")
     numbers = np.frombuffer(content, _NUMBER, 2 * size, size * DIGEST_BYTES)
     return Entries(np.frombuffer(content, _WIDTH, size), numbers[:size], numbers[size:])

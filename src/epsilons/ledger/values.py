@@ -50,6 +50,15 @@ class QuotaError(LedgerError):
     """An analyst's quota is used up: a matter of fairness between analysts, not of privacy."""
 
 
+def does_not_add_up(what: str = "something in it cannot be read") -> LedgerError:
+    """The one refusal of a ledger that was changed by something else than the code that charges."""
+    return LedgerError(
+        f"The ledger's history does not add up: {what}.",
+        rule="Every change is a line of the journal, chained to the one before it: this ledger was edited or damaged.",
+        suggest="the newest copy of the ledger that does verify",
+    )
+
+
 def stale_plan() -> StalePlanError:
     """The one refusal of a charge that no longer fits, which never tells what changed."""
     return StalePlanError(

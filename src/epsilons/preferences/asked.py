@@ -81,8 +81,8 @@ class Preferences(Shown):
         """For a table: each person's epsilon, or with `levels` the name of one, stands in another table.
 
         `path` is a file, or a frame of pandas, polars or Arrow; `person` names its column of ids, written as in the
-        data. Columns of a CSV file are text unless `types` says so; an epsilon may stay text, an id of whole numbers
-        needs `types={"id": "int"}`. People who are in the data and not there have the default.
+        data. Columns of a CSV file are text unless `types` says so; an epsilon may stay text, and ids are read in the
+        data's kind. People who are in the data and not there have the default.
         """
         where = PreferenceColumn(_check_column(column), levels, path, _check_column(person), types)
         return cls._of_table(where, default)
@@ -159,8 +159,8 @@ def _find_default(known: Mapping[str, Any], levels: Mapping[str, float], default
     if default is None:
         return None
     if not isinstance(default, str) or default not in known:
-        unknown = f"The default level {default!r} is not one of the levels."
-        raise PreferenceError(unknown, suggest=f"one of {', '.join(known)}")
+        unknown, rule = f"The default level {default!r} is not one of the levels.", f"Levels: {', '.join(known)}."
+        raise PreferenceError(unknown, rule=rule, suggest=Argument("default", next(iter(known))))
     return float(levels[default])
 
 

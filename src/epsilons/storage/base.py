@@ -19,6 +19,8 @@ from epsilons.errors import EpsilonsError
 Refusal = Callable[[], EpsilonsError]
 #: Told of every place that `reach` names. Tests end the process there; no setting from outside comes in here.
 watchers: list[Callable[[str], None]] = []
+#: What reading raises where somebody else has written: no number, no JSON, a name or a place that nothing has.
+_MALFORMED = (ValueError, TypeError, LookupError, AttributeError, OverflowError, RecursionError)
 #: Connections of the process that this one was forked from. They are its own: even closing them here would harm it.
 _inherited: list[list[Any]] = []
 
@@ -31,7 +33,7 @@ class Owner:
     address names another, `patience` is how many seconds a writer of SQLite waits for its turn. The refusals make an
     error each: the database refuses, the connection broke, the address is none, psycopg is missing, the disk has no
     write-ahead log, the server does not wait for its disk, a database in memory was taken along by a fork, a file holds
-    tables but not the one called `mark`.
+    tables but not the one called `mark`, what stands in the tables was not written by their owner.
     """
 
     name: str
@@ -46,6 +48,7 @@ class Owner:
     no_sync: Refusal
     forked: Refusal
     foreign: Refusal
+    edited: Refusal
     pragmas: tuple[str, ...] = ()
 
 
@@ -82,6 +85,8 @@ class Database(ABC):
 
     #: Whether the tables outlive this process.
     lasting = True
+    #: The folder that its file lies in, links followed; None if it has none.
+    folder: str | None = None
     #: How many idle connections are kept.
     _kept: ClassVar = 4
     #: What the driver raises.
@@ -127,16 +132,18 @@ class Database(ABC):
     @contextmanager
     def _transact(self, kind: int) -> Iterator[Connection]:
         """`kind` is the place in the pairs above: 0 to read, 1 to write."""
-        if self._rehearsal is not None:
-            try:
+        try:
+            if self._rehearsal is not None:
                 yield self._rehearsal
-            except self._error:
-                raise self._owner.refused() from None
-            return
-        self._check_process()
-        with self._turns[kind], self._lend(self._begin[kind]) as (driver, connection):
-            yield connection
-            driver.commit()
+                return
+            self._check_process()
+            with self._turns[kind], self._lend(self._begin[kind]) as (driver, connection):
+                yield connection
+                driver.commit()
+        except self._error:
+            raise self._owner.refused() from None
+        except _MALFORMED:
+            raise self._owner.edited() from None
 
     def _check_process(self) -> None:
         """Neither a connection nor a database in memory survives a fork."""

@@ -5,6 +5,7 @@ A file has its mode from the moment it is made, so that there is no moment in wh
 
 import os
 import shutil
+import stat
 import tempfile
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager, suppress
@@ -18,6 +19,24 @@ _held: dict[str, tuple[int, int]] = {}
 def open_private(path: str | os.PathLike[str], flags: int) -> int:
     """An `opener` for `open`: a file that is made by it is its owner's alone."""
     return os.open(path, flags, 0o600)
+
+
+def open_own(path: str | os.PathLike[str], flags: int) -> int:
+    """The same for files of ours: OSError where a pipe or a device stands, which might never end."""
+    handle = open_private(path, flags | getattr(os, "O_NONBLOCK", 0))
+    if not stat.S_ISREG(os.fstat(handle).st_mode):
+        os.close(handle)
+        raise OSError("not a file")
+    return handle
+
+
+def read_own(path: str | os.PathLike[str], most: int = 1 << 26) -> bytes:
+    """All that a file of ours holds; OSError if that is more than it can be."""
+    with open(path, "rb", opener=open_own) as file:
+        content = file.read(most + 1)
+    if len(content) > most:
+        raise OSError("too large")
+    return content
 
 
 def write_private(path: str | os.PathLike[str], text: str) -> None:
@@ -34,7 +53,7 @@ def replace_private(path: Path, text: str, before: Callable[[], None] | None = N
     `before` is called once the new one is safe beside the old one.
     """
     beside = path.with_name(path.name + ".new")
-    with open(beside, "w", encoding="utf-8", opener=open_private) as file:
+    with open(beside, "w", encoding="utf-8", opener=open_own) as file:
         file.write(text)
         file.flush()
         os.fsync(file.fileno())
@@ -51,9 +70,15 @@ def hold_lock(path: Path) -> Iterator[None]:
     import fcntl
 
     make_folder(path.parent)
-    with open(path.with_name(path.name + ".lock"), "w", opener=open_private) as lock:
+    with open(path.with_name(path.name + ".lock"), "w", opener=open_own) as lock:
         fcntl.flock(lock, fcntl.LOCK_EX)
         yield
+
+
+def path_from(home: str, path: str) -> str:
+    """How something that lies in the folder `home` keeps a path: what lies below that moves along with it."""
+    real = os.path.realpath(path)
+    return os.path.relpath(real, home) if home and real.startswith(os.path.join(home, "")) else path
 
 
 def make_folder(path: Path) -> None:

@@ -47,6 +47,7 @@ class Sqlite(Database):
         self._path = ":memory:" if path is None else os.path.abspath(path)
         if self.lasting:
             _take_file(self._path, owner)
+            self.folder = os.path.dirname(os.path.realpath(self._path))
         super().__init__(owner)
 
     def _start(self) -> None:
@@ -100,6 +101,8 @@ def _take_file(path: str, owner: Owner) -> None:
         pass
     except OSError:
         raise owner.refused() from None
+    if not os.path.isfile(path):  # a pipe would be waited for
+        raise owner.foreign()
     try:
         with closing(sqlite3.connect(f"file:{quote(path)}?mode=ro", uri=True, timeout=owner.patience)) as connection:
             tables = [name for (name,) in connection.execute("SELECT name FROM sqlite_master WHERE type = 'table'")]

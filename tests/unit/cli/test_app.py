@@ -12,7 +12,7 @@ from epsilons.cli import app
 
 def run(*arguments: str) -> subprocess.CompletedProcess[str]:
     return subprocess.run(
-        [sys.executable, "-m", "epsilons.cli.app", *arguments], capture_output=True, text=True, check=False, timeout=60
+        [sys.executable, "-m", "epsilons", *arguments], capture_output=True, text=True, check=False, timeout=60
     )
 
 

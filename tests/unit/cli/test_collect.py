@@ -38,7 +38,7 @@ def test_a_process_of_its_own_says_the_same(tmp_path: Path) -> None:
     here = run(tmp_path, line)
     assert here.returncode == 0, here.stderr
     (tmp_path / "exam.toml").unlink()
-    command = [sys.executable, "-W", "error", "-m", "epsilons.cli.app", *shlex.split(line)]
+    command = [sys.executable, "-W", "error", "-m", "epsilons", *shlex.split(line)]
     there = subprocess.run(command, cwd=tmp_path, capture_output=True, text=True, check=False, timeout=60)
     assert (there.returncode, there.stdout, there.stderr) == (0, here.stdout, here.stderr)
 
@@ -187,7 +187,7 @@ def test_plan_says_how_many(
 
 def paste(folder: Path, example: str) -> subprocess.CompletedProcess[str]:
     """A line into a shell, whose `epsilons` is the one of this environment."""
-    script = f'epsilons() {{ "{sys.executable}" -m epsilons.cli.app "$@"; }}\nset -e\n{example}'
+    script = f'epsilons() {{ "{sys.executable}" -m epsilons "$@"; }}\nset -e\n{example}'
     return subprocess.run(["bash", "-c", script], cwd=folder, capture_output=True, text=True, check=False, timeout=60)
 
 

@@ -249,7 +249,7 @@ def test_the_ledger_is_named_somehow(
 ) -> None:
     monkeypatch.chdir(tmp_path)
     assert "Which ledger?" in run(capsys, "show", status=2)
-    assert "no ledger here" in run(capsys, "show", "missing.ledger", status=7)
+    assert "no ledger at sqlite:" in run(capsys, "show", "missing.ledger", status=7)
     assert not (tmp_path / "missing.ledger").exists()
     epsilons.ledger.open("sqlite:///people.ledger").close()
     run(capsys, "show", "people.ledger")
@@ -290,7 +290,7 @@ def test_an_id_is_a_number_only_as_it_would_be_written(typed: str) -> None:
         read_ids([typed], "number")
 
 
-def test_a_person_s_word_is_not_added_to_an_edited_ledger(
+def test_no_command_takes_an_edited_ledger_for_true(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
     monkeypatch.chdir(tmp_path)
@@ -301,6 +301,11 @@ def test_a_person_s_word_is_not_added_to_an_edited_ledger(
     )
     assert app.main(["register", "people.toml"]) == 0
     with closing(sqlite3.connect("people.ledger")) as edited, edited:
-        edited.execute("UPDATE cohorts SET spent = 7")
-    assert app.main(["person", "level", "people.toml", "ann", "0.5"]) == 7
-    assert "does not add up" in capsys.readouterr().err
+        edited.execute("UPDATE cohorts SET spent = 1")
+    for line in (
+        "ledger show", "ledger history", "ledger answers", "ledger person ann", "person statement people.toml ann",
+        "person level people.toml ann 0.5", "person withdraw people.toml ann", "check", "register", "count",
+    ):  # fmt: skip
+        assert app.main([*line.split(), *(["people.toml"] if "people.toml" not in line else [])]) == 7, line
+        assert "this ledger was edited or damaged" in capsys.readouterr().err, line
+    assert app.main(["ledger", "export", "people.toml"]) == 0  # what was changed can be looked for

@@ -54,7 +54,7 @@ def registered(home: Path, text: str) -> eps.Dataset:
 
 def test_a_file_opens_what_it_declares(home: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.chdir("/")
-    with pytest.raises(eps.errors.LedgerError, match="no ledger here"):
+    with pytest.raises(eps.errors.LedgerError, match="no ledger at sqlite:"):
         eps.Dataset.from_toml(write(home, WHOLE))
     with registered(home, WHOLE) as people:
         about = people.describe()

@@ -204,6 +204,7 @@ HARM: dict[str, tuple[Callable[[Path], Any], str]] = {
     "changed": (_flip, "is not the registered one"),
     "others may read it": (lambda folder: folder.chmod(0o755), "Others may open the snapshot"),
     "others may enter it": (lambda folder: folder.chmod(0o710), "Others may open the snapshot"),
+    "others may list it": (lambda folder: folder.parent.chmod(0o755), "Others may open the snapshot"),
 }
 
 
@@ -214,6 +215,24 @@ def test_a_snapshot_that_is_not_as_it_was_is_not_asked(world: tuple[Path, Path],
     change(snapshot(home))
     with pytest.raises(DataError, match=said):
         eps.Dataset.from_toml(home / "people.toml")
+
+
+def test_a_folder_that_moved_with_ledger_and_snapshot_is_asked_as_before(
+    world: tuple[Path, Path], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    home, moved = put_back(world), tmp_path / "moved"
+    with eps.Dataset.from_toml(home / "people.toml") as people:
+        before = people.count(share=0.1)
+    shutil.copytree(home, moved)
+    shutil.rmtree(home / "wages.ledger.snapshots")
+    monkeypatch.setenv("XDG_STATE_HOME", str(moved / "state"))
+    with eps.Dataset.from_toml(moved / "people.toml") as people:
+        assert people.count(share=0.1).value == before.value
+        assert people.verify() == {"wages": True}
+    (moved / "linked").mkdir()
+    (moved / "linked" / "wages.ledger").symlink_to(moved / "wages.ledger")
+    with eps.Dataset.open("wages", ledger=f"sqlite:///{moved}/linked/wages.ledger") as people:
+        assert people.count(share=0.1).value == before.value
 
 
 def test_verifying_hashes_the_snapshots_that_can_be_reached(

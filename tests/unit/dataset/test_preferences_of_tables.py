@@ -73,6 +73,13 @@ def test_without_a_default_everybody_needs_a_wish() -> None:
             opened({"id": [1, 2], "epsilon": column}, eps.Preferences.from_column("epsilon"))
     with pytest.raises(PreferenceError, match=r"has no preference|not listed in the preferences"):
         opened({"id": [1, 2]}, {1: 0.5})
+    named, listed = eps.Preferences.from_levels("privacy", LEVELS), pa.table({"id": [1], "privacy": ["open"]})
+    for levels, data in (
+        (named, {"id": [1, 2], "privacy": ["open", None]}),
+        (eps.Preferences.from_file(listed, person="id", column="privacy", levels=LEVELS), {"id": [1, 2]}),
+    ):
+        with pytest.raises(PreferenceError, match="Try: default='strict'"):  # an epsilon would be refused there
+            opened(data, levels)
     with pytest.raises(PreferenceError, match="missing or of an unknown kind"):
         opened({"id": [1, 2]}, None)
     with pytest.raises(PreferenceError, match="order of some array"):
@@ -184,9 +191,19 @@ def test_a_file_of_levels_with_whole_numbers_as_ids(tmp_path: Path) -> None:
         path, person="id", column="privacy", levels=LEVELS, default="standard", types={"id": "int"}
     )
     assert grants(opened({"id": [1, 2, 3, 4]}, wishes)) == {0.05: 1, 0.2: 2, 1.0: 1}
-    texts = eps.Preferences.from_file(path, person="id", column="privacy", levels=LEVELS, default="standard")
-    with pytest.raises(PreferenceError, match="another kind"):
-        opened({"id": [1, 2, 3, 4]}, texts)
+    plain = eps.Preferences.from_file(path, person="id", column="privacy", levels=LEVELS, default="standard")
+    assert grants(opened({"id": [1, 2, 3, 4]}, plain)) == {0.05: 1, 0.2: 2, 1.0: 1}
+    for declared in ({"id": "text"}, None):  # what is declared, and what a frame holds, is not read otherwise
+        source = path if declared else pa.table({"id": ["1", "2"], "privacy": ["open", "strict"]})
+        where: dict[str, Any] = {"person": "id", "column": "privacy", "levels": LEVELS, "default": "standard"}
+        with pytest.raises(PreferenceError, match="another kind"):
+            opened({"id": [1, 2, 3, 4]}, eps.Preferences.from_file(source, types=declared, **where))
+    for other in ("p1", "0x1", "1.5", str(2**64)):  # nobody's preference is passed over
+        path.write_text(f"id,privacy\n 1 ,open\n{other},strict\n")
+        with pytest.raises(PreferenceError, match="not a whole number"):
+            opened({"id": [1, 2]}, plain)
+    path.write_text(f"id,privacy\n 1 ,open\n{2**64 - 1},strict\n")
+    assert grants(opened({"id": pa.array([1, 2**64 - 1], pa.uint64())}, plain)) == {0.05: 1, 1.0: 1}
 
 
 def test_mappings_and_numbers() -> None:

@@ -365,7 +365,7 @@ def test_a_file_that_is_no_ledger_is_refused_in_our_words(tmp_path: Path) -> Non
     (tmp_path / "notes.txt").write_text("no database " * 100)
     with pytest.raises(LedgerError, match="something else than a ledger; nothing in it was changed"):
         epsilons.ledger.open(f"sqlite:///{tmp_path}/notes.txt")
-    with pytest.raises(LedgerError, match="no ledger here"):
+    with pytest.raises(LedgerError, match=r"no ledger at sqlite:.*missing\.ledger"):
         epsilons.ledger.open(f"sqlite:///{tmp_path}/missing.ledger", create=False)
     assert not (tmp_path / "missing.ledger").exists()
 

@@ -194,7 +194,7 @@ def test_a_file_of_someone_else_is_refused_and_not_touched(tmp_path: Path, capsy
 def test_a_ledger_is_no_store_and_an_empty_file_is_no_ledger_yet(tmp_path: Path) -> None:
     address = f"sqlite:///{tmp_path}/people.ledger"
     (tmp_path / "people.ledger").touch()
-    with pytest.raises(LedgerError, match="There is no ledger here"):
+    with pytest.raises(LedgerError, match="There is no ledger at sqlite:"):
         epsilons.ledger.open(address, create=False)
     assert (tmp_path / "people.ledger").stat().st_size == 0
     with closing(epsilons.ledger.open(address)) as ledger:

@@ -155,6 +155,12 @@ def _draft(source: str, beside: Path, given: Mapping[str, Any]) -> str:
     typed = dict(_split(text, Argument("types", {"age": "int"})) for text in given["types"])
     engine = DuckDB(source, types=typed or None)
     try:
+        csv = any(file.lower().endswith(".csv") for file in engine.files)
+        bounded = {engine.schema.find(name).name for name in pairs} - set(typed)
+        if csv and bounded:  # its columns are text until they are declared; one that has bounds holds numbers
+            typed |= dict.fromkeys(sorted(bounded), "float")
+            engine.close()
+            engine = DuckDB(source, types=typed)
         schema = engine.schema
         person, column = (
             schema.find(given[name] or _ask_column(question, schema, name)) for name, question in _COLUMNS.items()
@@ -182,7 +188,8 @@ def _draft(source: str, beside: Path, given: Mapping[str, Any]) -> str:
         f"column = {toml_value(column.name)}",
         *([f"levels = {toml_value({name: _epsilon(text) for name, text in named.items()})}"] if named else []),
         "# default: for people who said nothing; without it they are an error",
-        *(["", "[types]"] if typed else []),
+        *(["", "[types]"] if typed or csv else []),
+        *(["# columns are text unless they are declared: int, float, bool, date, time"] if csv else []),
         *(f"{toml_key(name)} = {toml_value(kind)}" for name, kind in typed.items()),
         "",
         "[bounds]                  # public facts, never read from the data",

@@ -69,6 +69,17 @@ def _open(place: str | None, named: str | None, anchor: str | None, **how: Any) 
     return ledger.open(_find_address(place, named)[0], anchor=anchor, create=False, **how)
 
 
+def _open_verified(**where: str | None) -> Ledger:
+    """A ledger whose tables say what its journal says, as far as asking looks at them, too."""
+    ledger = _open(**where)
+    try:
+        ledger.verify(thorough=False)
+    except BaseException:
+        ledger.close()
+        raise
+    return ledger
+
+
 def _find_address(place: str | None, named: str | None) -> tuple[str, str | None]:
     """(the address, the dataset's name if it was a dataset file that was given)."""
     given, dataset = place or named, None
@@ -91,7 +102,7 @@ def _open_of(
     None: `every` dataset is meant.
     """
     address, name = _find_address(place, named)
-    with closing(_open(place, named, anchor)) as ledger:
+    with closing(_open_verified(place=place, named=named, anchor=anchor)) as ledger:
         names = {one.name for one in ledger.registrations()}
         if every or name is None or names <= {name}:
             yield ledger, None
@@ -163,7 +174,7 @@ def person(person: str, as_json: bool, **where: Any) -> None:
     ID is the person's id as it stands in the table. Digits are looked up as a number and as text where no dataset is
     registered yet, so that the kind of ids is not settled.
     """
-    with closing(_open(**where)) as ledger:
+    with closing(_open_verified(**where)) as ledger:
         accounts = _accounts(ledger, person)
     if as_json:
         print_json(accounts)

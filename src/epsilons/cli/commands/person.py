@@ -106,7 +106,10 @@ def withdraw(dataset: str, who: tuple[str, ...], as_json: bool) -> None:
     """
     with _people(dataset) as people:
         done = people.withdraw(read_ids(who, people.person.family))
-    _tell(done, as_json, f"Withdrawn: {show_count(done.withdrawn, 'person', 'people')}.")
+    before = done.known + done.unknown - done.withdrawn
+    told = [f"Withdrawn: {show_count(done.withdrawn, 'person', 'people')}."] if done.withdrawn else []
+    told += [f"{show_count(before, 'person', 'people')} had withdrawn before."] if before else []
+    _tell(done, as_json, " ".join(told))
 
 
 def _change(done: Enrolment) -> str:

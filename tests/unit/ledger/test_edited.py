@@ -1,0 +1,131 @@
+"""A ledger that somebody edited, column by column, and the small files beside it: refused, and never a traceback."""
+
+from __future__ import annotations
+
+import os
+import shutil
+import sqlite3
+from collections.abc import Iterator
+from contextlib import closing, suppress
+from pathlib import Path
+from typing import Any
+
+import pyarrow as pa
+import pytest
+
+import epsilons as eps
+from epsilons.errors import EpsilonsError, LedgerError
+from epsilons.ledger.ledger import Ledger
+from support.ledger_copies import TABLES
+
+HEADS = {
+    "a line beyond every ledger": '{"ledger": "a", "seq": 1180591620717411303424, "hash": "b"}',
+    "an endless number": '{"ledger": "a", "seq": Infinity, "hash": "b"}',
+    "verified beyond its end": '{"ledger": "a", "seq": 1, "hash": "b", "verified": 2}',
+    "a truth": '{"ledger": "a", "seq": true, "hash": "b"}',
+    "a list": "[]",
+    "deep": "[" * 100_000,
+    "no text": "\ud800",
+}
+VALUES = (None, "", "x", -1, 2**70, "{", "[1]", b"\0")
+CELLS = [(table, column) for table in TABLES for column in TABLES[table]]
+
+
+@pytest.fixture(scope="module")
+def home(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Path]:
+    """A registered dataset with a stored answer, a quota and a change of mind, beside the state that knows it."""
+    place = tmp_path_factory.mktemp("edited")
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setenv("XDG_STATE_HOME", str(place / "state"))
+        levels = eps.Preferences.from_levels("privacy", {"strict": 0.5, "open": 1.0})
+        table = pa.table({"id": range(20), "privacy": ["strict", "open"] * 10})
+        facts = {"person": "id", "preferences": levels, "version": "1"}
+        with eps.Dataset.register(table, name="people", ledger=address(place), **facts) as people:
+            people.ledger.set_quota("office", questions=7)
+            people.count(share=0.1)
+            people.set_level({3: "open"})
+        yield place
+
+
+def address(place: Path) -> str:
+    return f"sqlite:///{place}/people.ledger"
+
+
+def read_all(book: Ledger) -> list[Any]:
+    """Everything that a ledger tells, without verifying it first."""
+    looks = (
+        book.terms, book.levels, book.registrations, book.cohorts, book.members, book.remaining, book.history,
+        book.answers, book.quotas, lambda: book.moves(1), lambda: book.cohorts(1), lambda: book.remaining(1),
+        lambda: book.statement(book.members().digests[0].tobytes()), lambda: book.withdraw([bytes(16)]),
+    )  # fmt: skip
+    told = []
+    for look in looks:
+        with suppress(EpsilonsError):
+            told.append(look())
+    return told
+
+
+@pytest.mark.parametrize(("table", "column"), CELLS)
+def test_whatever_stands_in_a_column(
+    table: str, column: str, home: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Asking is refused; whoever reads without verifying meets no other error than ours."""
+    monkeypatch.setenv("XDG_STATE_HOME", str(tmp_path / "state"))
+    for value in VALUES:
+        shutil.copytree(home, tmp_path, dirs_exist_ok=True)
+        with closing(sqlite3.connect(tmp_path / "people.ledger")) as connection, connection:
+            connection.execute("PRAGMA ignore_check_constraints = ON")
+            try:
+                edit = f"UPDATE {table} SET {column} = :value WHERE {column} IS NOT :value"
+                changed = connection.execute(edit, {"value": value}).rowcount
+            except (sqlite3.Error, OverflowError):
+                changed = 0  # the table itself refuses it
+        if not changed:
+            continue
+        try:
+            with eps.Dataset.open("people", ledger=address(tmp_path)) as people:
+                # The roster is read as a whole by `verify` and before registering, and here it is what it was.
+                assert (table, column, people.statement(3).granted) == ("segments", "newest", 10**9)
+                with pytest.raises(LedgerError):
+                    people.verify()
+        except LedgerError:
+            pass
+        with suppress(EpsilonsError), closing(eps.ledger.open(address(tmp_path), create=False)) as book:
+            read_all(book)
+
+
+@pytest.mark.parametrize("file", ["head", "places"])
+@pytest.mark.parametrize("text", [*HEADS.values(), '{"a": {"places": [[]], "datasets": [], "sources": []}}', None])
+def test_whatever_stands_beside_the_ledger(
+    file: str, text: str | None, home: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """None: a pipe, which nobody writes to."""
+    monkeypatch.setenv("XDG_STATE_HOME", str(tmp_path / "state"))
+    shutil.copytree(home, tmp_path, dirs_exist_ok=True)
+    folder = tmp_path / "state/epsilons/ledgers"
+    path = folder / "places" if file == "places" else next(folder.glob("*.json"))
+    path.unlink()
+    os.mkfifo(path) if text is None else path.write_bytes(text.encode(errors="surrogatepass"))
+    with pytest.raises(LedgerError, match="cannot be read"):
+        eps.Dataset.open("people", ledger=address(tmp_path))
+
+
+def test_a_pipe_is_no_ledger_and_no_snapshot(home: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("XDG_STATE_HOME", str(tmp_path / "state"))
+    shutil.copytree(home, tmp_path, dirs_exist_ok=True)
+    (nonce,) = tmp_path.glob("people.ledger.snapshots/*/*/nonce")
+    nonce.unlink()
+    os.mkfifo(nonce)
+    with pytest.raises(eps.DataError, match="not the registered one"):
+        eps.Dataset.open("people", ledger=address(tmp_path))
+    os.mkfifo(tmp_path / "pipe.ledger")
+    with pytest.raises(LedgerError, match="something else than a ledger"):
+        eps.ledger.open(f"sqlite:///{tmp_path}/pipe.ledger")
+
+
+def test_an_id_of_a_ledger_leads_nowhere_else(tmp_path: Path) -> None:
+    eps.ledger.open(address(tmp_path)).close()
+    with closing(sqlite3.connect(tmp_path / "people.ledger")) as connection, connection:
+        connection.execute("UPDATE ledger SET id = '../elsewhere'")
+    with pytest.raises(LedgerError, match="edited or damaged"):
+        eps.ledger.open(address(tmp_path), adopt=True, anchor=None)
