@@ -117,7 +117,8 @@ def test_a_row_without_values_changes_nothing_for_others(way: str, tmp_path: Pat
     """The table is opened anew, as a whole and without what the most open person has; both on enrolled people."""
     columns = {"wage": WAGE, "age": AGE, "left": LEFT, "epsilon": EPSILONS, "level": LEVEL}
     whole = pa.table({"id": IDS, **columns})
-    empty = pa.table({"id": IDS, **{name: pa.array(values, mask=np.equal(IDS, IDS[1])) for name, values in columns.items()}})
+    mine = np.equal(IDS, IDS[1])
+    empty = pa.table({"id": IDS, **{name: pa.array(values, mask=mine) for name, values in columns.items()}})
     told = []
     for number, table in enumerate((whole, empty)):
         place = {

@@ -102,14 +102,14 @@ def tell_changes(before: Mapping[str, Any], after: Mapping[str, Any]) -> Iterato
             continue
         if isinstance(was, Mapping):
             parts = [part for part in {**was, **now} if was.get(part) != now.get(part)]
-            yield from (f"{called} {part}: {_tell(was.get(part))} → {_tell(now.get(part))}" for part in parts)
+            yield from (f"{called} {part} {_tell(was.get(part))} → {_tell(now.get(part))}" for part in parts)
         else:
-            yield f"{called}: {_tell(was)} → {_tell(now)}"
+            yield f"{called} {_tell(was)} → {_tell(now)}"
 
 
 def _tell(value: Any) -> str:
     if isinstance(value, (list, tuple)):
-        return (", ".join(map(_tell, value)) if len(value) <= _FEW else f"{len(value)} values") or "none"
+        return f"[{', '.join(map(_tell, value))}]" if len(value) <= _FEW else show_count(len(value), "value")
     if isinstance(value, float):
         return "public" if math.isinf(value) else f"{value:g}"
     return "none" if value is None else str(value)

@@ -187,7 +187,7 @@ class Enrolment(Shown):
         }  # fmt: skip
         always = ("known", "new", "gone")
         rows = [[name, f"{number:,}"] for name, number in told.items() if number or name in always]
-        notes = [f"Settled anew, {told}." for told in self.settled]
+        notes = [f"Settled anew: {told}." for told in self.settled]
         return [Sheet("", ("enrolment", "people"), rows, notes + ([_STORED] if notes else []))]
 
 
