@@ -215,7 +215,8 @@ class Candidate:
                 objections.insert(0, refused)
         levels = read_epsilons(ahead.levels)
         before = {**({} if held is None else held.about), "levels": {**levels, **read_epsilons(ahead.before)}}
-        settled = tuple(tell_changes(before, {**self.about, "levels": levels}))
+        changes = tell_changes(before, {**self.about, "levels": levels})
+        settled = tuple(f"{told}; {follows}" for told, follows in changes)
         return replace(ahead, expected=replace(ahead.expected, settled=settled), objections=tuple(objections))
 
     def keep_in_memory(self, own: bool) -> Opened:
