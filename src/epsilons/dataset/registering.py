@@ -226,7 +226,8 @@ class Candidate:
                 objections.insert(0, refused)
         levels = read_epsilons(ahead.levels)
         before = {**({} if held is None else held.about), "levels": {**levels, **read_epsilons(ahead.before)}}
-        settled = tuple(tell_changes(before, {**self.about, "levels": levels}))
+        changes = tell_changes(before, {**self.about, "levels": levels})
+        settled = tuple(f"{told}; {follows}" for told, follows in changes)
         ahead = replace(ahead, expected=replace(ahead.expected, settled=settled), objections=tuple(objections))
         self._ahead = act, ahead
         return ahead

@@ -40,6 +40,8 @@ _PEOPLE, _ID, _CROWDED, _PLACE, _MOVED = (RESERVED + word for word in ("people",
 _OURS = (PERSON, COHORT)
 #: Doubles are hashed on a grid of 2^-10, cut off where it would leave 64 bits.
 _FINE, _FAR = 1024.0, 1e15
+#: An embedded engine's own name for the place of a row.
+_ROW = "rowid"
 #: More bytes of digests than this are not kept in memory.
 _MUCH = 1 << 24
 
@@ -68,7 +70,9 @@ class Held(NamedTuple):
 def held_trees(engine: Engine) -> dict[str, exp.Expr]:
     """What to ask of everybody's rows for `read_held`."""
     counted: dict[str, exp.Expr] = {"rows": exp.Count(this=exp.Star(), big_int=True)}
-    return counted | ({"place": exp.Min(this=exp.column("rowid"))} if engine.embedded else {})
+    # A column of that name would hide the number of a row.
+    placed = engine.embedded and _ROW not in map(str.casefold, engine.schema)
+    return counted | ({"place": exp.Min(this=exp.column(_ROW))} if placed else {})
 
 
 def read_held(found: pa.Table) -> Held:
