@@ -97,14 +97,14 @@ def test_preferences_find_their_people_by_the_normal_form(preferences: eps.Prefe
     """Written otherwise, they would have given everybody the default."""
     found = read(PEOPLE, preferences)
     nano = dict(zip(found.normal.to_pylist(), asked_for(found), strict=True))
-    assert nano == {"ann": 10**8, "bob": 2 * 10**8, "\u00e9va": 3 * 10**8, "dee": 10**9}
-    assert sorted(found.ids.to_pylist()) == sorted({*PEOPLE["id"].to_pylist()})  # as the data writes them, without zoe
+    assert nano == {"ann": 10**8, "bob": 2 * 10**8, "\u00e9va": 3 * 10**8, "dee": 10**9, "zoe": 4 * 10**8}
+    assert sorted(found.ids.to_pylist()) == sorted({*PEOPLE["id"].to_pylist(), "zoe"})  # joined as the data writes them
     assert [normal_form(one) for one in found.ids.to_pylist()] == found.normal.to_pylist()
     assert (found.defaulted, found.unmatched) == (1, 1)
-    assert sorted(found.words.tolist()) == [SAID_NOTHING] + [A_NUMBER] * 3
+    assert sorted(found.words.tolist()) == [SAID_NOTHING] + [A_NUMBER] * 4
     # A ledger of an older release knows ids as they were written.
     found = read(PEOPLE, preferences, normal=False)
-    assert (len(found.ids), found.defaulted, found.unmatched) == (4, 4, 4)
+    assert (len(found.ids), found.defaulted, found.unmatched) == (8, 4, 4)
     assert found.normal.equals(found.ids)
 
 

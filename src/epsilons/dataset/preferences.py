@@ -96,10 +96,11 @@ def check_id_column(engine: Engine, name: Any) -> Column:
 def read_preferences(
     engine: Engine, person: Column, preferences: Preferences, normal: bool = True, ceiling: float | None = None
 ) -> PreferenceTable:
-    """What everyone in the data asked for, there or in a second table or a mapping.
+    """What everyone asked for: who is in the data, and who is listed by a second table or a mapping.
 
-    Preferences that name nobody in the data are counted and have no effect. People are matched by the normal form of
-    their ids, or with `normal=False` as those are written. A finite epsilon above the `ceiling` is refused.
+    Whoever is listed was asked, and is on the roster with or without rows: that is theirs to keep private. People are
+    matched by the normal form of their ids, or with `normal=False` as those are written. A finite epsilon above the
+    `ceiling` is refused.
     """
     given = preferences.column
     if given is not None and given.source is None:
@@ -108,7 +109,7 @@ def read_preferences(
         known, unmatched = _tell_apart(asked.ids, normal), 0
     else:
         found = _by_person(engine, person, {})
-        in_data, held = _check_ids(found["id"], person), read_held(found)
+        in_data = _check_ids(found["id"], person)
         if given is not None:
             listed = _read_other(given.source, given.person, preferences, person)
         elif preferences.by_person is not None:
@@ -118,8 +119,9 @@ def read_preferences(
             raise PreferenceError("These preferences are in the order of some array.", suggest=hint)
         listed = listed._replace(ids=_check_ids(listed.ids, person))
         known, asked, unmatched = _match(listed, in_data, preferences, person, normal)
+        held = read_held(found).and_others(unmatched)
     reach("preferences read")
-    defaulted = int((asked.words == SAID_NOTHING).sum())
+    defaulted = int((asked.words[: len(asked.ids) - unmatched] == SAID_NOTHING).sum())
     grants, codes, rounding_loss = _to_grants(asked.epsilons, preferences, ceiling)
     said = asked.words, tuple(preferences.levels)
     assert held is not None
@@ -300,7 +302,7 @@ def _unknown_level(engine: Engine, kind: Column, known: list[str]) -> Preference
 def _match(
     listed: _Asked, in_data: pa.Array, preferences: Preferences, person: Column, normal: bool
 ) -> tuple[pa.Array, _Asked, int]:
-    """(ids as they are known, what the people of the data ask for, how many preferences name nobody there).
+    """(ids as they are known, what is asked for, how many of them, who come last, are not in the data).
 
     Those of the data who are not listed have the default. All ids become one type: a number is the same id whatever its
     width, and ids that are not in the data may be wider.
@@ -321,9 +323,12 @@ def _match(
     if (place < 0).any() and default is None:
         rule, hint = "A default applies only if you give one.", _default(preferences.levels)
         raise PreferenceError("A person in the data is not listed in the preferences.", rule=rule, suggest=hint)
+    others = np.setdiff1d(np.arange(len(there)), place)
+    place = np.concatenate([place, others])
     epsilons = np.append(listed.epsilons, math.nan if default is None else default)[place]
-    asked = _Asked(in_data, epsilons, np.append(listed.words, SAID_NOTHING)[place])
-    return here, asked, len(there) - int((place >= 0).sum())
+    elsewhere = there.take(pa.array(others))
+    ids, known = (pa.concat_arrays([some, elsewhere]) for some in (in_data, here))
+    return known, _Asked(ids, epsilons, np.append(listed.words, SAID_NOTHING)[place]), len(others)
 
 
 def _default(levels: Mapping[str, float]) -> Argument:

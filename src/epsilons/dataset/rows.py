@@ -66,6 +66,12 @@ class Held(NamedTuple):
         """The same in another order."""
         return self._replace(counts=self.counts[order], places=None if self.places is None else self.places[order])
 
+    def and_others(self, number: int) -> Self:
+        """With so many people after them who have no rows."""
+        none = np.zeros(number, np.int64)
+        places = None if self.places is None else np.concatenate([self.places, none])
+        return self._replace(counts=np.concatenate([self.counts, none.astype(self.counts.dtype)]), places=places)
+
 
 def held_trees(engine: Engine) -> dict[str, exp.Expr]:
     """What to ask of everybody's rows for `read_held`."""
@@ -214,10 +220,11 @@ def cap_rows(
 
     columns, ours = [kind for kind in engine.schema.values() if kind.family != OTHER], (PERSON, *beside)
     labels, crowded = {PERSON: np.arange(len(ids), dtype=np.int32), **beside}, held.counts > rows
-    if held.places is not None and (held.counts == 1).all():
+    if held.places is not None and (held.counts <= 1).all():
         everything = exp.select(exp.alias_(exp.Count(this=exp.Star(), big_int=True), "rows")).from_(table(STAGED))
         total = int(engine.fetch(everything)["rows"][0])
-        engine.add(_PEOPLE, {name: _scatter(values, held.places, total) for name, values in labels.items()})
+        here, places = held.counts == 1, held.places
+        engine.add(_PEOPLE, {name: _scatter(values[here], places[here], total) for name, values in labels.items()})
         query: exp.Query = _put_beside(columns, ours)
     else:
         engine.add(_PEOPLE, pa.table({_ID: ids, **labels, _CROWDED: crowded}))
@@ -259,7 +266,7 @@ def _scatter(values: NDArray[Any], places: NDArray[np.int64], total: int) -> NDA
 
 
 def _put_beside(columns: list[Column], ours: tuple[str, ...]) -> exp.Select:
-    """Rows of people who have one each, with what is ours, by their places: quicker than by ids, and in less memory."""
+    """Rows of people who have one at most, with what is ours, by their places: quick, and in little memory."""
     taken = [*(_of(STAGED, kind.name) for kind in columns), *(_of(_PEOPLE, name) for name in ours)]
     query = exp.select(*taken).from_(table(STAGED))
     query.append("joins", exp.Join(this=table(_PEOPLE), method="POSITIONAL"))

@@ -298,8 +298,8 @@ def _object_to_newcomers(given: Application, expected: Enrolment, newcomers: int
 
 def _object_to_unmatched(given: Application) -> Iterator[LedgerError]:
     """Preferences that name nobody may well be those of people whose ids are written otherwise."""
-    asked = int((np.array([word.said for word in given.words] or [True])[given.asked]).sum()) + given.unmatched
-    if not given.confirm and given.unmatched > MANY_NEW * asked:
+    asked = int((np.array([word.said for word in given.words] or [True])[given.asked]).sum())
+    if not given.confirm and given.unmatched > MANY_NEW * max(asked, 1):
         what = f"{show_count(given.unmatched, 'preference')} of {asked:,} name nobody in the data."
         rule = "Ids that are written otherwise would leave people at the default."
         absent = ("ids as they stand in the data; if these people have no rows, ", Argument("confirm", True))

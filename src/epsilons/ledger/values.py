@@ -161,7 +161,7 @@ class Enrolment(Shown):
     `joined` are new to the ledger, or only spoke so far; `gone` left the dataset's roster. `pending` prefer more than
     holds, which waits for an act that names their number; for `kept` their own word stands against the source's.
     `unknown` of those who spoke for themselves were on no roster before. `defaulted` said nothing, so that the default
-    applies; `unmatched` preferences name nobody in the data, and have no effect. `settled` says what is settled anew:
+    applies; `unmatched` preferences name nobody in the data. `settled` says what is settled anew:
     what was, what is now, and what follows for stored answers.
     """
 

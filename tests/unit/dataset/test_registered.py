@@ -232,24 +232,34 @@ def test_only_snapshots_in_the_ledgers_own_place_are_removed(tmp_path: Path) -> 
 
 
 @pytest.mark.parametrize("kind", ["mapping", "table"])
-def test_the_roster_is_who_is_in_the_source_whoever_has_a_preference(tmp_path: Path, kind: str) -> None:
-    wishes = pa.table({"who": wages()["id"], "epsilon": np.full(60, 0.5)})
-    by_id = dict(zip(wishes["who"].to_pylist(), [0.5] * 60, strict=True))
-    listed = eps.Preferences.from_file(wishes, person="who", column="epsilon", default=0.1)
+def test_whoever_was_asked_is_on_the_roster_with_or_without_rows_until_the_list_says_otherwise(
+    tmp_path: Path, kind: str
+) -> None:
+    """That a person has no row is theirs to keep private: everybody's promise and charge would tell it."""
     settled: dict[str, Any] = {"person": "id", "name": "wages", "ledger": address(tmp_path)}
-    settled["preferences"] = eps.Preferences(by_id, default=0.1) if kind == "mapping" else listed
-    eps.Dataset.register(wages(), **settled).close()
+
+    def register(rows: int, listed: int) -> eps.Dataset:
+        ids = wages()["id"].to_pylist()[:listed]
+        by_id = eps.Preferences(dict.fromkeys(ids, 0.5), default=0.1)
+        second = pa.table({"who": ids, "epsilon": np.full(listed, 0.5)})
+        table = eps.Preferences.from_file(second, person="who", column="epsilon", default=0.1)
+        wishes = by_id if kind == "mapping" else table
+        return eps.Dataset.register(wages().slice(0, rows), preferences=wishes, **settled)
+
+    register(60, 60).close()
     last = wages()["id"].to_pylist()[-1]
-    with eps.Dataset.register(wages().slice(0, 58), **settled) as people:
-        done = people.enrolment
-        assert done is not None
-        assert (done.known, done.joined, done.gone, done.unmatched) == (58, 0, 2, 2)
-        assert people.describe().people == 58
-        people.count(share=1.0)
-        assert people.statement(last).spent == 0
-    with eps.Dataset.register(wages(), **settled) as people:
-        assert people.describe().people == 60
-        assert people.statement(last).granted == 500_000_000
+    with register(58, 60) as people:
+        assert people.enrolment is not None
+        assert (people.enrolment.known, people.enrolment.gone, people.enrolment.unmatched) == (60, 0, 2)
+        people.count(share=0.5)
+        assert people.statement(last).spent > 0
+    spent = 0
+    with register(58, 58) as people:
+        assert people.enrolment is not None
+        assert (people.enrolment.known, people.enrolment.gone) == (58, 2)
+        spent = people.statement(last).spent
+        people.count(share=0.5, where="wage > 3")
+        assert people.statement(last).spent == spent
 
 
 def test_a_file_is_known_again_by_its_content(tmp_path: Path) -> None:
