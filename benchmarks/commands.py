@@ -1,0 +1,109 @@
+"""Whole commands in fresh processes: registering a table, asking it, verifying its ledger.
+
+Their time is that on the wall, from the start of the interpreter to its end, as whoever waits for them sees it; their
+memory is the process's high-water mark. The yardstick is a fresh interpreter that imports duckdb and asks the same of
+the Parquet file. Questions are never stored ones: each has another condition.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import sys
+import time
+from collections.abc import Iterator, Sequence
+from functools import partial
+from pathlib import Path
+from tempfile import TemporaryDirectory
+from typing import NamedTuple
+
+from timing import Group, Limit, Row, Size, row_of
+from wage_table import make_file
+
+_FILE = """
+name = "wages"
+source = "wages.parquet"
+person = "id"
+ledger = "sqlite:///wages.ledger"
+ceiling = 100
+
+[preferences]
+column = "epsilon"
+
+[bounds]
+wage = [0, 100]
+"""
+_OURS = "from epsilons.cli.app import run; run()"
+_PLAIN = (
+    "import duckdb; duckdb.sql(\"SELECT epsilon, COUNT(*) FROM 'wages.parquet' WHERE age < {} GROUP BY 1\").fetchall()"
+)
+_AGAINST = "a fresh interpreter with the plain query"
+_REPETITIONS = 7
+#: Seconds for a count, and seconds and bytes for registering, by the number of people.
+_COUNTS = {1_000_000: 0.9, 10_000_000: 1.2}
+_REGISTERS = {10_000_000: (15.0, 1.2e9), 100_000_000: (300.0, 8e9)}
+
+
+class Spent(NamedTuple):
+    """What a process took: seconds on the wall, and bytes at most."""
+
+    seconds: float
+    memory: float
+
+
+def command_groups(sizes: Sequence[int]) -> list[Group]:
+    """One group for each size of a run."""
+    title = "Whole commands, {:,} people"
+    return [Group(f"commands-{number}", title.format(number), partial(_measure, number)) for number in sizes]
+
+
+def _measure(number: int, size: Size) -> Iterator[Row]:
+    people = size.people(number)
+    with TemporaryDirectory() as folder:
+        make_file(Path(folder) / "wages.parquet", people, 3)
+        (Path(folder) / "people.toml").write_text(_FILE)
+        registered = _run(folder, _OURS, "register", "people.toml")
+        first = _ask(folder, 29)
+        plain, asked = [], []
+        for age in range(30, 30 + size.repetitions(_REPETITIONS)):
+            plain.append(_run(folder, _PLAIN.format(age)))
+            asked.append(_ask(folder, age))
+        verified = _run(folder, _OURS, "ledger", "verify", "people.toml")
+    quick, lean = _REGISTERS.get(people, (None, None))
+    count = "count where age < 30"
+    yield _seconds("register", [registered], plain, quick and Limit(quick, "ours"))
+    yield _bytes("register, memory", [registered], plain, lean and Limit(lean, "ours"))
+    yield _seconds("the first count, which verifies what was entered", [first], plain)
+    yield _seconds(count, asked, plain, Limit(_COUNTS[people], "ours") if people in _COUNTS else None)
+    yield _seconds(f"{count}, beside plain", asked, plain, Limit(5, "ratio", 0.3))
+    yield _bytes(f"{count}, memory", asked, plain, Limit(2, "ratio"))
+    yield _seconds("ledger verify", [verified], plain)
+
+
+def _seconds(what: str, ours: list[Spent], plain: list[Spent], limit: Limit | None = None) -> Row:
+    return row_of(what, [one.seconds for one in ours], [one.seconds for one in plain], against=_AGAINST, limit=limit)
+
+
+def _bytes(what: str, ours: list[Spent], plain: list[Spent], limit: Limit | None) -> Row:
+    mine, theirs = ([one.memory for one in some] for some in (ours, plain))
+    return row_of(what, mine, theirs, against=_AGAINST, limit=limit, unit="bytes")
+
+
+def _ask(folder: str, age: int) -> Spent:
+    return _run(folder, _OURS, "count", "people.toml", "--where", f"age < {age}", "--share", "0.001")
+
+
+def _run(folder: str, program: str, *arguments: str) -> Spent:
+    """One process with a state directory of its own; it is waited for, so that its own memory is told."""
+    code = f"import os, sys; os.chdir({json.dumps(folder)}); {program}"
+    environment = {**os.environ, "XDG_STATE_HOME": os.path.join(folder, "state")}
+    began = time.perf_counter()
+    with open(os.devnull, "w") as nowhere:
+        ends = [(os.POSIX_SPAWN_DUP2, nowhere.fileno(), 1), (os.POSIX_SPAWN_DUP2, nowhere.fileno(), 2)]
+        command = [sys.executable, "-c", code, *arguments]
+        child = os.posix_spawn(sys.executable, command, environment, file_actions=ends)
+        _, status, used = os.wait4(child, 0)
+    took = time.perf_counter() - began
+    if status != 0:
+        raise RuntimeError(f"{' '.join(arguments) or 'the plain query'} failed")
+    return Spent(took, used.ru_maxrss * 1024)
