@@ -203,7 +203,7 @@ class Candidate:
         order = sort_by(as_sorted(people))
         self.asked, self.people = self.asked.take(order), people[order]
 
-    def foresee(self, act: Act = Act()) -> Outlook:  # noqa: B008 (it never changes)
+    def foresee(self, act: Act) -> Outlook:
         """What registering would do, and what it would be refused for; nothing is written."""
         ahead, held = self.ledger.foresee(self._application({}, act)), self.ledger.find_registration(self.declared.name)
         objections = list(ahead.objections)
