@@ -209,7 +209,7 @@ class Candidate:
         else:
             self.people = people
 
-    def foresee(self, act: Act = Act()) -> Outlook:  # noqa: B008 (it never changes)
+    def foresee(self, act: Act) -> Outlook:
         """What registering would do, and what it would be refused for; nothing is written.
 
         It is worked out once: if the ledger changes afterwards, it finds that itself.
