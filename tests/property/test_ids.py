@@ -66,6 +66,11 @@ def test_lists_of_people_are_in_the_same_form() -> None:
     assert as_ids([" ANN", "E\u0301va"], NAMES, normal=False).to_pylist() == [" ANN", "E\u0301va"]
 
 
+def asked_for(found: PreferenceTable) -> list[int]:
+    """Everybody's nano-epsilon."""
+    return found.grants[found.codes].tolist()
+
+
 def read(table: pa.Table, preferences: eps.Preferences, **options: object) -> PreferenceTable:
     engine = DuckDB(table, threads=1)
     stage(engine)
@@ -91,7 +96,7 @@ SECOND = pa.table({"who": list(ASKED), "epsilon": list(ASKED.values())})
 def test_preferences_find_their_people_by_the_normal_form(preferences: eps.Preferences) -> None:
     """Written otherwise, they would have given everybody the default."""
     found = read(PEOPLE, preferences)
-    nano = dict(zip(found.normal.to_pylist(), found.nano.tolist(), strict=True))
+    nano = dict(zip(found.normal.to_pylist(), asked_for(found), strict=True))
     assert nano == {"ann": 10**8, "bob": 2 * 10**8, "\u00e9va": 3 * 10**8, "dee": 10**9}
     assert sorted(found.ids.to_pylist()) == sorted({*PEOPLE["id"].to_pylist()})  # as the data writes them, without zoe
     assert [normal_form(one) for one in found.ids.to_pylist()] == found.normal.to_pylist()
@@ -121,7 +126,7 @@ def test_two_spellings_in_one_source_are_refused_and_not_shown() -> None:
 def test_numbers_of_every_width_are_the_same_people() -> None:
     table = pa.table({"id": pa.array([1, 2**63 + 5], pa.uint64())})
     found = read(table, eps.Preferences({1: 0.1, 2**63 + 5: 0.2}))
-    assert dict(zip(found.ids.to_pylist(), found.nano.tolist(), strict=True)) == {1: 10**8, 2**63 + 5: 2 * 10**8}
+    assert dict(zip(found.ids.to_pylist(), asked_for(found), strict=True)) == {1: 10**8, 2**63 + 5: 2 * 10**8}
     assert (found.defaulted, found.unmatched) == (0, 0)
 
 
@@ -150,10 +155,10 @@ def test_numbers_and_what_is_no_number() -> None:
     table = pa.table({"id": [1, 2, 3, 3], "epsilon": pa.array(["0.5", "hello", None, "2"])})
     found = read(table, eps.Preferences.from_column("epsilon", default=1.0))
     assert dict(zip(found.ids.to_pylist(), found.words.tolist(), strict=True)) == {1: -1, 2: SAID_NOTHING, 3: -1}
-    assert dict(zip(found.ids.to_pylist(), found.nano.tolist(), strict=True)) == {1: 5 * 10**8, 2: 10**9, 3: 10**9}
+    assert dict(zip(found.ids.to_pylist(), asked_for(found), strict=True)) == {1: 5 * 10**8, 2: 10**9, 3: 10**9}
     assert found.defaulted == 1
     left = read(pa.table({"id": [1, 2]}), eps.Preferences({1: None, 2: 0.5}, default=1.0))  # type: ignore[dict-item]
-    assert (sorted(left.nano.tolist()), left.defaulted) == ([5 * 10**8, 10**9], 1)
+    assert (sorted(asked_for(left)), left.defaulted) == ([5 * 10**8, 10**9], 1)
 
 
 # --- the ceiling ----------------------------------------------------------------------------------------------------

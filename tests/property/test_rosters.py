@@ -1,6 +1,6 @@
 """Who is on the roster is public and told by the caller; what one person has never decides anything for another.
 
-One person's values become missing, or all their rows go. What everybody is promised and charged, which mechanism
+One person's values become missing, on arrays and in tables. What everybody is promised and charged, which mechanism
 serves, and whether anything is refused must stay the same, in every function and for every way to give epsilons.
 """
 
@@ -102,7 +102,7 @@ def test_estimators_and_own_functions(way: str) -> None:
 
 
 def preferences_of_tables() -> dict[str, Any]:
-    """How a table's people may be given so that whoever is listed is on the roster, with or without rows."""
+    """How a table's people may be given besides by a column of its own."""
     others = {one: epsilon for one, epsilon in BY_ID.items() if one != IDS[1]}
     second = pa.table({"who": IDS, "wish": LEVEL})
     return {
@@ -113,12 +113,14 @@ def preferences_of_tables() -> dict[str, Any]:
 
 
 @pytest.mark.parametrize("way", preferences_of_tables())
-def test_rows_that_go_change_nothing_for_others(way: str, tmp_path: Path) -> None:
-    """The table is opened anew, as a whole and without the rows of the most open person; both on enrolled people."""
-    columns = {"id": IDS, "wage": WAGE, "age": AGE, "left": LEFT, "epsilon": EPSILONS, "level": LEVEL}
-    whole = pa.table(columns)
+def test_a_row_without_values_changes_nothing_for_others(way: str, tmp_path: Path) -> None:
+    """The table is opened anew, as a whole and without what the most open person has; both on enrolled people."""
+    columns = {"wage": WAGE, "age": AGE, "left": LEFT, "epsilon": EPSILONS, "level": LEVEL}
+    whole = pa.table({"id": IDS, **columns})
+    mine = np.equal(IDS, IDS[1])
+    empty = pa.table({"id": IDS, **{name: pa.array(values, mask=mine) for name, values in columns.items()}})
     told = []
-    for number, table in enumerate((whole, whole.filter(pa.array(IDS[1] != IDS)))):
+    for number, table in enumerate((whole, empty)):
         place = {
             "ledger": f"sqlite:///{tmp_path / str(number)}.ledger",
             "person": "id",

@@ -523,8 +523,10 @@ def _consents() -> Iterator[Attempt]:
     yield Attempt("more by their own word", _say(3.0), left=PEOPLE / 2 * (2 + 2.5))
     yield Attempt("gone and back", _gone_and_back)
     meant = "Levels would mean more than before"
-    yield Attempt("a level means more", lambda w: w.register(levels={"strict": 0.5, "open": 2.0}), meant)
-    more = {"levels": {"strict": 0.5, "open": 2.0}, "loosen": PEOPLE // 2}
+    said = {"levels": {"strict": 0.5, "open": 2.0}}
+    yield Attempt("a level means more", lambda w: w.register(**said), "Levels mean something else")
+    yield Attempt("a level means more everywhere", lambda w: w.register(**said, redefine=True), meant)
+    more = {**said, "redefine": True, "loosen": PEOPLE // 2}
     yield Attempt("a level means more, as it is said", lambda w: w.register(**more), left=PEOPLE / 2 * 1.0)
     yield Attempt("more than is said", lambda w: w.register(**(more | {"loosen": 3})), "would have a larger epsilon")
     every = {"preferences": 5.0}

@@ -31,8 +31,9 @@ def register(source: Any, folder: Any, rows: int = 1, person: str = "id", **opti
         asked = read_preferences(engine, kind, Preferences({}, default=1.0))
         people = digests(asked.ids, SALT)
         order = np.argsort(as_sorted(people))
+        asked = asked.take(order)
         facts = people[order], np.arange(len(people)) % 3 + 5, rows, SALT, str(folder)
-        stamp: Stamp = json.loads(json.dumps(write_snapshot(engine, kind, asked.take(order).ids, *facts)))
+        stamp: Stamp = json.loads(json.dumps(write_snapshot(engine, kind, asked.ids, asked.held, *facts)))
         return stamp
     finally:
         engine.close()

@@ -15,8 +15,9 @@ from epsilons.arguments.options import TABLES
 from epsilons.arguments.reading import read_plan
 from epsilons.dataset.facts import TableFacts
 from epsilons.dataset.people import TablePeople
+from epsilons.dataset.preferences import _by_person
 from epsilons.dataset.question import TableQuestion, parse_question
-from epsilons.dataset.rows import Preparation, prepare, stage
+from epsilons.dataset.rows import Preparation, prepare, read_held, stage
 from epsilons.engines.duckdb import DuckDB
 from epsilons.ledger.identity import digests
 from epsilons.ledger.order import as_sorted
@@ -54,12 +55,14 @@ class Bench:
         everyone = digests(list(grants), SALT)
         order = np.argsort(as_sorted(everyone))
         standing = Moves(next(self._epoch), 1, as_sorted(everyone)[order], roster.codes[order].astype(np.int64))
-        ids = pa.array([name for name in dict.fromkeys(table["id"].to_pylist()) if name is not None], pa.large_string())
-        known = digests(ids, SALT)
-        order = np.argsort(as_sorted(known))
         person = self.engine.schema["id"]
         stage(self.engine)
-        return prepare(self.engine, person, ids.take(pa.array(order)), known[order], standing, rows, SALT)
+        found = _by_person(self.engine, person, {})
+        ids = found["id"].combine_chunks()
+        known = digests(ids, SALT)
+        order = np.argsort(as_sorted(known))
+        held = read_held(found).take(order)
+        return prepare(self.engine, person, ids.take(pa.array(order)), held, known[order], standing, rows, SALT)
 
     def people(
         self, records: Sequence[Record], grants: Mapping[str, float], rows: int, meaning: TableQuestion

@@ -118,16 +118,17 @@ def check_as_registered(
     said = declared.about(schema, arguments["source"], arguments["preferences"])
     fixed = {name: (getattr(terms, name), getattr(declared, name)) for name in ("neighbors", "allow_individual")}
     fixed |= {"version": (made.version, declared.version or made.version)}
-    changed = [f"{name}: {there} → {here}" for name, (there, here) in fixed.items() if here != there]
-    changed += tell_changes(made.about, said)
+    changed = [f"{name} {there} → {here}" for name, (there, here) in fixed.items() if here != there]
+    changed += [told for told, _ in tell_changes(made.about, said)]
     if changed:
-        what = f"{Path(path).name} says something else than was registered. {'; '.join(changed)}."
+        what = f"{Path(path).name} says something else than was registered: {'; '.join(changed)}."
         hint = f"`epsilons register {Path(path).name}`, by the steward; or the file as it was"
         raise LedgerError(what, rule="Asking redefines nothing.", suggest=hint)
     named = arguments["preferences"].levels
-    meant = list(tell_changes({"levels": {name: levels.get(name) for name in named}}, {"levels": named}))
+    held = {name: levels.get(name) for name in named}
+    meant = [told for told, _ in tell_changes({"levels": held}, {"levels": named})]
     if meant:  # perhaps by another dataset of the ledger: this file as it was would not help
-        what = f"{Path(path).name} says something else of levels than the ledger. {'; '.join(meant)}."
+        what = f"{Path(path).name} says something else than the ledger: {'; '.join(meant)}."
         rule = "Levels mean what was registered last, in all datasets of a ledger."
         hint = f"the levels as the ledger has them; or `epsilons register {Path(path).name}`, by the steward"
         raise LedgerError(what, rule=rule, suggest=hint)

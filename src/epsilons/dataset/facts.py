@@ -81,35 +81,45 @@ class TableFacts:
         return hints
 
 
-#: What is settled by a registration and may be another thing in the next one, and what it is called.
+_BEFORE = "stored answers stay, under the version before"
+_WITHOUT = "questions that give none of their own are new ones, and charged"
+#: What is settled by a registration and may be another thing in the next one: what it is called, and what follows.
 _SETTLED = {
-    "origin": "source", "table": "table", "types": "type of", "preferences": "preferences'", "person": "person",
-    "rows_per_person": "rows_per_person", "ceiling": "ceiling", "bounds": "bounds of", "keys": "keys of",
-    "complete": "complete", "public": "public", "levels": "level",
-}  # fmt: skip
+    "origin": ("source", _BEFORE),
+    "table": ("table", _BEFORE),
+    "types": ("type of", _BEFORE),
+    "complete": ("complete", _BEFORE),
+    "bounds": ("bounds of", _WITHOUT),
+    "keys": ("keys of", _WITHOUT),
+    "ceiling": ("ceiling", "who had more comes down; stored answers stay"),
+    **{name: (name, "stored answers stay") for name in ("person", "rows_per_person", "public")},
+    "preferences": ("preferences'", "stored answers stay"),
+    "levels": ("level", "stored answers stay"),
+}
 #: Longer lists are counted.
 _FEW = 8
 
 
-def tell_changes(before: Mapping[str, Any], after: Mapping[str, Any]) -> Iterator[str]:
-    """Every fact that was settled in one way and is declared in another: what it was, and what it is now.
+def tell_changes(before: Mapping[str, Any], after: Mapping[str, Any]) -> Iterator[tuple[str, str]]:
+    """Every fact that was settled in one way and is declared in another: (what it was and is, what follows from it).
 
     What either of them does not know is left out: earlier releases settled less, and a frame has no path.
     """
-    for name, called in _SETTLED.items():
+    for name, (called, follows) in _SETTLED.items():
         was, now = before.get(name), after.get(name)
         if was is None or now is None or was == now:
             continue
         if isinstance(was, Mapping):
             parts = [part for part in {**was, **now} if was.get(part) != now.get(part)]
-            yield from (f"{called} {part}: {_tell(was.get(part))} → {_tell(now.get(part))}" for part in parts)
+            told = [f"{called} {part} {_tell(was.get(part))} → {_tell(now.get(part))}" for part in parts]
         else:
-            yield f"{called}: {_tell(was)} → {_tell(now)}"
+            told = [f"{called} {_tell(was)} → {_tell(now)}"]
+        yield from ((one, follows) for one in told)
 
 
 def _tell(value: Any) -> str:
     if isinstance(value, (list, tuple)):
-        return (", ".join(map(_tell, value)) if len(value) <= _FEW else f"{len(value)} values") or "none"
+        return f"[{', '.join(map(_tell, value))}]" if len(value) <= _FEW else show_count(len(value), "value")
     if isinstance(value, float):
         return "public" if math.isinf(value) else f"{value:g}"
     return "none" if value is None else str(value)

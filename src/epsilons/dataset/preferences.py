@@ -17,7 +17,7 @@ from numpy.typing import NDArray
 from sqlglot import exp
 
 from epsilons.arguments.checks import check_real
-from epsilons.dataset.rows import STAGED, stage
+from epsilons.dataset.rows import STAGED, Held, held_trees, read_held, stage
 from epsilons.engines.base import NUMBER, TEXT, Column, Engine, open_table
 from epsilons.engines.trees import bit, cast, column, literal, met, missing, present, table, whole
 from epsilons.errors import Argument, DataError, PreferenceError, Text
@@ -41,19 +41,21 @@ class _Asked(NamedTuple):
     ids: pa.Array
     epsilons: NDArray[np.float64]
     words: NDArray[np.integer]
+    held: Held | None = None
 
 
 @dataclass(frozen=True, eq=False)
 class PreferenceTable:
     """Person `ids[i]` asked for `grants[codes[i]]` nano-epsilon, -1 for public; every id occurs once.
 
-    `ids` are written as in the data, and `normal` as the ledger knows them. `words[i]` is the place in `names` of the
-    level that was named, `A_NUMBER` or `SAID_NOTHING`. `defaulted` people had no preference; `unmatched` preferences
-    name nobody in the data.
+    `ids` are written as in the data, where they have the rows `held`, and `normal` as the ledger knows them. `words[i]`
+    is the place in `names` of the level that was named, `A_NUMBER` or `SAID_NOTHING`. `defaulted` people had no
+    preference; `unmatched` preferences name nobody in the data.
     """
 
     ids: pa.Array
     normal: pa.Array
+    held: Held
     grants: NDArray[np.int64]
     codes: NDArray[np.uint8]
     words: NDArray[np.integer]
@@ -66,7 +68,8 @@ class PreferenceTable:
         """The same in another order."""
         ids = self.ids.take(pa.array(order))
         normal = ids if self.normal is self.ids else self.normal.take(pa.array(order))
-        return replace(self, ids=ids, normal=normal, codes=self.codes[order], words=self.words[order])
+        codes, words = self.codes[order], self.words[order]
+        return replace(self, ids=ids, normal=normal, held=self.held.take(order), codes=codes, words=words)
 
     def distinct_words(self) -> tuple[list[Word], NDArray[np.unsignedinteger]]:
         """The words that occur, and which of them each person said; the default is a word unsaid."""
@@ -101,10 +104,11 @@ def read_preferences(
     given = preferences.column
     if given is not None and given.source is None:
         asked = _read_column(engine, person, preferences)
+        held = asked.held
         known, unmatched = _tell_apart(asked.ids, normal), 0
     else:
-        query = exp.select(exp.alias_(column(person.name), "id")).distinct().from_(table(STAGED))
-        in_data = _check_ids(engine.run(query.where(met(present(person))))["id"], person)
+        found = _by_person(engine, person, {})
+        in_data, held = _check_ids(found["id"], person), read_held(found)
         if given is not None:
             listed = _read_other(given.source, given.person, preferences, person)
         elif preferences.by_person is not None:
@@ -118,7 +122,8 @@ def read_preferences(
     defaulted = int((asked.words == SAID_NOTHING).sum())
     grants, codes, rounding_loss = _to_grants(asked.epsilons, preferences, ceiling)
     said = asked.words, tuple(preferences.levels)
-    return PreferenceTable(asked.ids, known, grants, codes, *said, rounding_loss, defaulted, unmatched)
+    assert held is not None
+    return PreferenceTable(asked.ids, known, held, grants, codes, *said, rounding_loss, defaulted, unmatched)
 
 
 def _read_mapping(given: Mapping[Any, Any], person: Column, default: float | None) -> _Asked:
@@ -229,10 +234,10 @@ def _read_column(engine: Engine, person: Column, preferences: Preferences) -> _A
     endless = default is None or math.isinf(default)
     fallback = exp.null() if endless else cast(exp.Literal.number(repr(default)), "DOUBLE")
     least = exp.Case(ifs=[exp.If(this=nothing, true=fallback)], default=value)
-    ids, asked, unsaid = _take_least(engine, person, least, nothing)
+    ids, asked, unsaid, held = _take_least(engine, person, least, nothing)
     filled = asked.cast(pa.float64()).fill_null(math.nan if default is None else default)
     epsilons = filled.to_numpy(zero_copy_only=False).astype(float)
-    return _Asked(ids, epsilons, np.where(unsaid, SAID_NOTHING, A_NUMBER))
+    return _Asked(ids, epsilons, np.where(unsaid, SAID_NOTHING, A_NUMBER), held)
 
 
 def _read_levels(
@@ -248,25 +253,30 @@ def _read_levels(
     named = [exp.EQ(this=column(kind.name), expression=literal(name, kind)) for name in ranked]
     ifs = [exp.If(this=same, true=whole(rank)) for rank, same in enumerate(named)]
     ifs.append(exp.If(this=missing(kind), true=exp.null() if default is None else whole(strictness.index(default))))
-    ids, asked, unsaid = _take_least(engine, person, exp.Case(ifs=ifs, default=whole(-1)), missing(kind))
+    ids, asked, unsaid, held = _take_least(engine, person, exp.Case(ifs=ifs, default=whole(-1)), missing(kind))
     ranks = asked.fill_null(len(ranked)).to_numpy(zero_copy_only=False)
     if (ranks < 0).any():
         raise _unknown_level(engine, kind, ranked)
     epsilons = np.array([*strictness, math.nan if default is None else default])[ranks]
     words = np.array([*map(list(levels).index, ranked), SAID_NOTHING], np.int16)[ranks]
     words[unsaid] = SAID_NOTHING
-    return _Asked(ids, epsilons, words)
+    return _Asked(ids, epsilons, words, held)
 
 
 def _take_least(
     engine: Engine, person: Column, value: exp.Expr, nothing: exp.Expr
-) -> tuple[pa.Array, pa.Array, NDArray[np.bool_]]:
-    """(ids, the least value of each person's rows, whether none of these says anything)."""
-    wanted = {"id": column(person.name), "asked": exp.Min(this=value), "unsaid": exp.Min(this=bit(nothing.copy()))}
-    query = exp.select(*(exp.alias_(tree, name) for name, tree in wanted.items())).from_(table(STAGED))
-    found = engine.run(query.where(met(present(person))).group_by(exp.Literal.number(1)))
-    ids, asked, unsaid = (found[name].combine_chunks() for name in wanted)
-    return ids, asked, unsaid.to_numpy(zero_copy_only=False) == 1
+) -> tuple[pa.Array, pa.Array, NDArray[np.bool_], Held]:
+    """(ids, the least value of each person's rows, whether none of these says anything, the rows)."""
+    found = _by_person(engine, person, {"asked": exp.Min(this=value), "unsaid": exp.Min(this=bit(nothing.copy()))})
+    ids, asked, unsaid = (found[name].combine_chunks() for name in ("id", "asked", "unsaid"))
+    return ids, asked, unsaid.to_numpy(zero_copy_only=False) == 1, read_held(found)
+
+
+def _by_person(engine: Engine, person: Column, wanted: Mapping[str, exp.Expr]) -> pa.Table:
+    """What is wanted of everybody's rows, their ids, and how many rows they have where."""
+    outputs = {"id": column(person.name), **wanted, **held_trees(engine)}
+    query = exp.select(*(exp.alias_(tree, name) for name, tree in outputs.items())).from_(table(STAGED))
+    return engine.run(query.where(met(present(person))).group_by(exp.Literal.number(1)))
 
 
 def _unknown_level(engine: Engine, kind: Column, known: list[str]) -> PreferenceError:

@@ -225,7 +225,8 @@ class Candidate:
                 objections.insert(0, refused)
         levels = read_epsilons(ahead.levels)
         before = {**({} if held is None else held.about), "levels": {**levels, **read_epsilons(ahead.before)}}
-        settled = tuple(tell_changes(before, {**self.about, "levels": levels}))
+        changes = tell_changes(before, {**self.about, "levels": levels})
+        settled = tuple(f"{told}; {follows}" for told, follows in changes)
         ahead = replace(ahead, expected=replace(ahead.expected, settled=settled), objections=tuple(objections))
         self._ahead = act, ahead
         return ahead
@@ -235,7 +236,7 @@ class Candidate:
         made, done = self.ledger.register(self._application({}, Act(confirm=True)))
         registry = Registry(self.ledger, made, "in memory, gone with this process", own)
         facts = self.ledger.moves(0), self.declared.rows_per_person, self.ledger.salt
-        prepared = prepare(self.engine, self.person, self.asked.ids, self.people, *facts)
+        prepared = prepare(self.engine, self.person, self.asked.ids, self.asked.held, self.people, *facts)
         self.kept = True
         return _opened(self.engine, registry, prepared, done, self.started)
 
@@ -245,7 +246,8 @@ class Candidate:
         cohorts = find_cohorts(self.people, ahead.change.people, ahead.change.targets)
         folder = os.path.join(place, system().bytes(8).hex())
         facts = self.declared.rows_per_person, self.ledger.salt, folder
-        stamp = write_snapshot(self.engine, self.person, self.asked.ids, self.people, cohorts, *facts)
+        asked = self.asked
+        stamp = write_snapshot(self.engine, self.person, asked.ids, asked.held, self.people, cohorts, *facts)
         try:
             given = replace(self._application(dict(stamp), act), foreseen=ahead)
             made, done = self.ledger.register(given)

@@ -24,7 +24,7 @@ from typing import TYPE_CHECKING, Any, TypedDict
 import numpy as np
 from numpy.typing import NDArray
 
-from epsilons.dataset.rows import COHORT, PERSON, Labelled, above_cap, as_codes, cap_rows, exceeds_cap
+from epsilons.dataset.rows import COHORT, PERSON, Held, Labelled, above_cap, as_codes, cap_rows, exceeds_cap
 from epsilons.engines.base import OTHER, SOURCE, Column, Engine, Schema, engines
 from epsilons.errors import DataError
 from epsilons.ledger.values import DIGEST_BYTES, Registration
@@ -77,13 +77,13 @@ class Stamp(TypedDict):
 
 
 def write_snapshot(
-    engine: Engine, person: Column, ids: pa.Array, digests: NDArray[np.uint8], cohorts: NDArray[np.integer],
-    rows: int, salt: bytes, folder: str,
+    engine: Engine, person: Column, ids: pa.Array, held: Held, digests: NDArray[np.uint8],
+    cohorts: NDArray[np.integer], rows: int, salt: bytes, folder: str,
 ) -> Stamp:  # fmt: skip
     """Cap what was staged and write it to a new folder; `ids[i]`, as the source writes it, has the digest `digests[i]`.
 
-    These are sorted, and `cohorts[i]` is where that person stands once they are registered. The folder is held until
-    this process ends, so that `sweep_snapshots` of another one leaves it alone.
+    They are sorted by it and have the rows `held`; `cohorts[i]` is where that person stands once they are registered.
+    The folder is held until this process ends, so that `sweep_snapshots` of another one leaves it alone.
     """
     if os.path.lexists(folder):
         raise DataError("There is something at the snapshot's place.", suggest="a folder that does not exist yet")
@@ -91,7 +91,7 @@ def write_snapshot(
     try:
         make_folder(Path(folder).parent)
         claimed = claim_folder(os.path.dirname(folder))
-        with cap_rows(engine, person, ids, rows, salt, {COHORT: codes}) as capped:
+        with cap_rows(engine, person, ids, held, rows, salt, {COHORT: codes}) as capped:
             engine.write(capped, claimed)
         reach("snapshot written")
         _check_written(engine, claimed, rows)

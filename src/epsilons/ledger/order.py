@@ -22,20 +22,30 @@ def _halves(people: Sorted) -> NDArray[np.uint64]:
     return np.ascontiguousarray(people).view(np.uint64).reshape(-1, 2)
 
 
-def _firsts(people: Sorted) -> NDArray[np.uint64]:
-    """The first 8 bytes of each digest, as numbers that sort as the bytes do."""
-    return np.ascontiguousarray(people).view(">u8")[::2].astype(np.uint64)
+def _numbers(people: Sorted, half: int = 0) -> NDArray[np.uint64]:
+    """The first or the last 8 bytes of each digest, as numbers that sort as the bytes do."""
+    return np.ascontiguousarray(people).view(">u8")[half::2].astype(np.uint64)
+
+
+def _argsort(numbers: NDArray[np.uint64]) -> Codes:
+    """By their first byte, which numpy does in one pass, and then in parts that a processor keeps at hand."""
+    top = (numbers >> np.uint64(56)).astype(np.uint8)
+    order, start = np.argsort(top, kind="stable"), 0
+    for end in np.cumsum(np.bincount(top, minlength=256)).tolist():
+        part = order[start:end]
+        order[start:end], start = part[np.argsort(numbers[part])], end
+    return order
 
 
 def sort_by(people: Sorted, *then: NDArray[np.integer]) -> Codes | slice:
     """The places that sort people, the same ones by what follows; all as they stand if they are sorted already."""
-    first = _firsts(people)
+    first = _numbers(people)
     if (first[1:] > first[:-1]).all():
         return slice(None)
-    order = np.argsort(first, kind="stable")
+    order = _argsort(first)
     sorted_ = first[order]
     if (sorted_[1:] == sorted_[:-1]).any():  # the same person twice, or two people who agree in 64 bits
-        order = np.lexsort((*reversed(then), _firsts(np.roll(_halves(people), 1, axis=1).view(people.dtype)), first))
+        order = np.lexsort((*reversed(then), _numbers(people, 1), first))
     return order
 
 
@@ -54,10 +64,10 @@ def locate(known: Sorted, people: Sorted) -> Codes:
         return places
     if len(known) == len(people) and (known == people).all():
         return np.arange(len(people))
-    among = _firsts(known)
+    among = _numbers(known)
     # Two people agree in 64 bits in one of 370,000 rosters of ten million.
     twice = bool((among[1:] == among[:-1]).any())
-    at = np.searchsorted(known, people) if twice else np.searchsorted(among, _firsts(people))
+    at = np.searchsorted(known, people) if twice else np.searchsorted(among, _numbers(people))
     at = np.minimum(at, len(known) - 1)
     found = (_halves(known)[at] == _halves(people)).all(axis=1)
     places[found] = at[found]

@@ -173,8 +173,9 @@ def carry_out(connection: Connection, at: str, change: Change) -> Enrolment:
     made = [{key: one[key] for key in _MADE} for one in change.cohorts.made]
     body = {"epoch": epoch, "made": made, "carried": carried, "joined": joined, "moved": moved}
     line, _ = journal.append(connection, "roster", at, body)
-    people, targets = change.people[moving], change.targets[moving]
-    segments.add(connection, segments.Entries.of(people, np.full(len(people), line), targets))
+    which = slice(None) if moving.all() else moving  # a copy is as large as everybody
+    people, targets = change.people[which], change.targets[which]
+    segments.add(connection, segments.Entries.of(people, np.full(len(people), line, np.uint32), targets))
     return replace(change.enrolment, epoch=epoch)
 
 

@@ -31,8 +31,6 @@ RESERVED, TOUCHED, STORED, REFUNDED, LOST = "reserved", "touched", "stored", "re
 #: Less than this part of what was asked for counts as nothing left: so little would cost accuracy and gain nothing.
 LEAST_PART = Fraction(1, 100)
 
-_STORED = "Stored answers stay as they are; a question that goes by what is settled anew is another one, and charged."
-
 #: A person is known by a digest of so many bytes.
 DIGEST_BYTES = 16
 Digests = NDArray[np.uint8]
@@ -164,7 +162,7 @@ class Enrolment(Shown):
     holds, which waits for an act that names their number; for `kept` their own word stands against the source's.
     `unknown` of those who spoke for themselves were on no roster before. `defaulted` said nothing, so that the default
     applies; `unmatched` preferences name nobody in the data, and have no effect. `settled` says what is settled anew:
-    what was, and what is now.
+    what was, what is now, and what follows for stored answers.
     """
 
     epoch: int
@@ -196,8 +194,8 @@ class Enrolment(Shown):
         }  # fmt: skip
         always = ("known", "new", "gone")
         rows = [[name, f"{number:,}"] for name, number in told.items() if number or name in always]
-        notes = [f"Settled anew, {told}." for told in self.settled]
-        return [Sheet("", ("enrolment", "people"), rows, notes + ([_STORED] if notes else []))]
+        notes = [f"Settled anew: {told}." for told in self.settled]
+        return [Sheet("", ("enrolment", "people"), rows, notes)]
 
 
 @dataclass(frozen=True)

@@ -80,8 +80,8 @@ def test_it_shows_what_would_hold_and_not_what_the_source_asks_for(
     assert (seen["people"], seen["withdrawn"]) == (39, 1)
     told = run(capsys, "check", "people.toml")
     assert "Withdrawn: 1 person, not used." in told
-    assert "Settled anew, ceiling: 10 → 2." in told
-    assert "Settled anew, ceiling: 10 → 2." in run(capsys, "register", "people.toml")
+    assert "Settled anew: ceiling 10 → 2; who had more comes down" in told
+    assert "Settled anew: ceiling 10 → 2; who had more comes down" in run(capsys, "register", "people.toml")
     with eps.Dataset.from_toml("people.toml") as people:
         assert {(one.name, one.epsilon): one.people for one in people.describe().levels} == shown
 

@@ -38,7 +38,8 @@ def test_floats_that_hardly_repeat_stay_as_they_are_and_all_else_is_packed() -> 
     table = wages()
     large = pa.concat_tables([table] * 30)
     engine = DuckDB(large.set_column(1, "rough", pa.array(np.random.default_rng(4).normal(50, 15, len(large)))))
-    engine.keep("copy", exp.select("*").from_("source"))
+    engine.stage("staged")
+    engine.keep("copy", exp.select("*").from_("staged"))
     found = packing(engine, "copy")
     assert found["rough"] == {"Uncompressed"}
     for name in ("smooth", "region", "epsilon", "id"):

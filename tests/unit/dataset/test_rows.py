@@ -78,18 +78,13 @@ SOURCES: dict[str, Callable[[pa.Table], Any]] = {
 @pytest.mark.parametrize("kind", SOURCES)
 def test_queries_read_the_staged_copy_only(kind: str, monkeypatch: pytest.MonkeyPatch) -> None:
     read: list[str] = []
-    run, keep, store = DuckDB.run, DuckDB.keep, DuckDB._store
+    ask, store = DuckDB._ask, DuckDB._store
 
     def tables(tree: exp.Query) -> list[str]:
         return [found.name for found in tree.find_all(exp.Table)]
 
-    monkeypatch.setattr(DuckDB, "run", lambda self, tree: (read.extend(tables(tree)), run(self, tree))[1])
-    monkeypatch.setattr(DuckDB, "keep", lambda self, name, tree: (read.extend(tables(tree)), keep(self, name, tree))[1])
-    monkeypatch.setattr(
-        DuckDB,
-        "_store",
-        lambda self, new, tree, **more: (read.extend(tables(tree)), store(self, new, tree, **more))[1],
-    )
+    monkeypatch.setattr(DuckDB, "_ask", lambda self, tree: (read.extend(tables(tree)), ask(self, tree))[1])
+    monkeypatch.setattr(DuckDB, "_store", lambda self, new, tree: (read.extend(tables(tree)), store(self, new, tree))[1])
     people = dataset(SOURCES[kind](wages()))
     people.mean("wage", bounds=(0, 100))
     people.set_level({"person 1": 0.1})
@@ -123,8 +118,8 @@ def test_names_that_begin_like_ours_are_refused_before_anything_is_read(name: st
 
 #: Every name that a query of ours gives to anything.
 OURS = [
-    "id", "asked", "unsaid", "word", "crowd", "ranked", "source", "staged", "people", "rows", "raw", "attached",
-    "copies", "file", "handed over", "key", "pair", "key0", "key1", "level", "cell", "count", "sum0", "sum1", "piece",
+    "id", "asked", "unsaid", "word", "crowd", "ranked", "source", "staged", "people", "rows", "raw", "rowid", "place",
+    "attached", "copies", "file", "handed over", "key", "pair", "key0", "key1", "level", "cell", "count", "sum0", "sum1", "piece",
     "steps", "z1", "z2", "z3", "person", "cohort", "epsilons", "kept", "chosen", "category",
 ]  # fmt: skip
 
