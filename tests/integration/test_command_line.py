@@ -357,7 +357,9 @@ def test_a_first_file_of_a_csv_declares_what_has_bounds_as_numbers(home: Path) -
     assert "registered (again, as a new version)" in refused
     declared = made.replace('Wage = "float"', 'Wage = "float"\nage = "float"')
     (home / "few.toml").write_text(declared)
-    assert 'version = "1, revised"' in run(home, "register", "few.toml").stderr
+    refused = run(home, "register", "few.toml").stderr
+    assert "registered already, with other types of columns" in refused
+    assert 'version = "1, revised"' in refused
     (home / "few.toml").write_text(declared.replace('version = "1"', 'version = "1, revised"'))
     assert run(home, "register", "few.toml").returncode == 0
     assert run(home, "mean", "few.toml", "age", "--bounds", "0,100").returncode == 0

@@ -34,7 +34,6 @@ from epsilons.ledger.values import Digests, Enrolment, Registration, Terms
 from epsilons.noise.entropy import system
 from epsilons.preferences import LARGEST_EPSILON, Preferences, to_nano
 from epsilons.storage import show_address, sqlite_path
-from epsilons.storage.files import path_from
 
 if TYPE_CHECKING:
     from epsilons.dataset.preferences import PreferenceTable
@@ -117,7 +116,7 @@ class Declared:
 
         It cannot be told of a file that was written after reading `began`.
         """
-        stated = [[path, os.stat(path).st_size, os.stat(path).st_mtime_ns] for path in files]
+        stated = [[os.path.realpath(path), os.stat(path).st_size, os.stat(path).st_mtime_ns] for path in files]
         if began is not None and any(os.stat(path).st_mtime_ns >= began for path in files):
             return None
         return {"files": stated, "types": dict(self.types or {}), "table": self.table} if stated else None
@@ -250,8 +249,7 @@ class Candidate:
         asked = self.asked
         stamp = write_snapshot(self.engine, self.person, asked.ids, asked.held, self.people, cohorts, *facts)
         try:
-            kept = {**stamp, "folder": path_from(self.ledger.folder, folder)}
-            given = replace(self._application(kept, act), foreseen=ahead)
+            given = replace(self._application(dict(stamp), act), foreseen=ahead)
             made, done = self.ledger.register(given)
         except BaseException:
             # Where the registration stands all the same (its head could not be written), so must its rows.

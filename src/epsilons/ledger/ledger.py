@@ -6,7 +6,6 @@ Order of a release: `reserve` (durable), `mark_read` (durable; from here on noth
 
 import hashlib
 import logging
-import os
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import replace
@@ -18,7 +17,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from epsilons.errors import Argument, LedgerError
-from epsilons.ledger import checks, journal, recount, registration, roster, segments, statements, values
+from epsilons.ledger import checks, journal, paths, recount, registration, roster, segments, statements, values
 from epsilons.ledger.balances import Remaining
 from epsilons.ledger.checks import Grants, People
 from epsilons.ledger.consent import WITHDRAW_CODE, Decide, Settled, Word, by_person, by_source
@@ -39,6 +38,7 @@ class Ledger:
         self, database: Database, clock: Clock, id: str, salt: bytes, digest: str, anchor: Anchor | None
     ) -> None:
         self._database, self._clock, self._anchor = database, clock, anchor
+        self._home = database.folder or ""
         #: Names the ledger for good.
         self.id = id
         #: The key of the digests of its people, and how they are made: see `identity`.
@@ -93,32 +93,26 @@ class Ledger:
 
     def foresee(self, given: registration.Application) -> registration.Outlook:
         """What `register` would do, and what it would be refused for. Nothing is written."""
-        return self._read(partial(registration.foresee, given=given))
+        return self._read(partial(registration.foresee, given=paths.keep(given, self._home)))
 
     def register(self, given: registration.Application) -> tuple[values.Registration, values.Enrolment]:
         """Settle a dataset, enrol its people, let go of those who are no longer in it."""
+        kept = paths.keep(given, self._home)
         with self._writing("enrolling", "enrolled") as connection:
-            made, done = registration.register(connection, write_time(self._clock), given)
+            made, done = registration.register(connection, write_time(self._clock), kept)
         _log.info("registration %d: %d people joined or changed their grant", made.number, done.changed)
-        return self._place(made), done
+        return paths.find(made, self._home), done
 
     def registrations(self) -> tuple[values.Registration, ...]:
         """Every registration of every dataset, in its order."""
-        return self._read(lambda connection: tuple(map(self._place, registration.list_registrations(connection))))
+        with self._database.read() as connection:
+            return tuple(paths.find(one, self._home) for one in registration.list_registrations(connection))
 
     def find_registration(self, name: str) -> values.Registration | None:
         """The newest registration of a dataset, which is the one that is asked."""
-        return next((one for one in reversed(self.registrations()) if one.name == name), None)
-
-    @property
-    def folder(self) -> str:
-        """Where its file lies: what lies below that moves along with it, and is known by its path from there."""
-        return self._database.folder or ""
-
-    def _place(self, found: values.Registration) -> values.Registration:
-        """With the snapshot's path from where the ledger lies now; one that is absolute stays as it is."""
-        here = {name: os.path.join(self.folder, path) for name, path in found.stamp.items() if name == "folder"}
-        return replace(found, stamp={**found.stamp, **here})
+        with self._database.read() as connection:
+            found = registration.find_registration(connection, name)
+            return None if found is None else paths.find(found, self._home)
 
     def levels(self) -> dict[str, int]:
         """What names of levels mean now, in nano-epsilon; -1 for public."""

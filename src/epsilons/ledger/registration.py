@@ -123,6 +123,11 @@ def list_registrations(connection: Connection) -> tuple[Registration, ...]:
     )
 
 
+def find_registration(connection: Connection, name: str) -> Registration | None:
+    """The newest registration of a dataset."""
+    return next((one for one in reversed(list_registrations(connection)) if one.name == name), None)
+
+
 @dataclass(frozen=True, eq=False)
 class Outlook:
     """What a registration would do to people, and what it is refused for until the steward says it.
@@ -233,9 +238,11 @@ def _check_version(mine: Sequence[Registration], given: Application) -> None:
     """One label, one state: stored answers go by it."""
     same = [one for one in mine if one.version == given.version]
     if same and not same_state(same[-1].about, given.about):
-        rows = given.about["source"] is not None and same[-1].about["source"] == given.about["source"]
+        before, now = same[-1].about["source"], given.about["source"]
+        rows = bool(before and now) and {**before, "types": now["types"]} == now
+        typed = ["other types of columns"] if rows and before != now else []
         other = [told for name, told in _IN_QUESTIONS.items() if same[-1].about.get(name) != given.about.get(name)]
-        why = f"with {' and '.join(other)}" if rows else "and the source may hold other rows"
+        why = f"with {' and '.join(typed + other)}" if rows else "and the source may hold other rows"
         what = f"Version {given.version!r} of {given.name!r} is registered already, {why}."
         rule = "A version stands for one state of the data, since stored answers go by it."
         raise LedgerError(what, rule=rule, suggest=Argument("version", f"{given.version}, revised"))

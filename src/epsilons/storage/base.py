@@ -142,8 +142,8 @@ class Database(ABC):
                 driver.commit()
         except self._error:
             raise self._owner.refused() from None
-        except _MALFORMED:
-            raise self._owner.edited() from None
+        except _MALFORMED as malformed:  # kept as its cause: it may be a mistake of our own
+            raise self._owner.edited() from malformed
 
     def _check_process(self) -> None:
         """Neither a connection nor a database in memory survives a fork."""

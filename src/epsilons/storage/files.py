@@ -75,12 +75,6 @@ def hold_lock(path: Path) -> Iterator[None]:
         yield
 
 
-def path_from(home: str, path: str) -> str:
-    """How something that lies in the folder `home` keeps a path: what lies below that moves along with it."""
-    real = os.path.realpath(path)
-    return os.path.relpath(real, home) if home and real.startswith(os.path.join(home, "")) else path
-
-
 def make_folder(path: Path) -> None:
     """A folder and those above it, where they are missing, for their owner alone."""
     for folder in reversed([one for one in (path, *path.parents) if not one.exists()]):
