@@ -3,6 +3,7 @@
 import contextlib
 import io
 import json
+import os
 import re
 import shlex
 import subprocess
@@ -67,8 +68,14 @@ def run(home: Path, *arguments: str) -> Done:
 def test_the_installed_command_does_the_same(home: Path) -> None:
     command = Path(sys.executable).parent / "epsilons"
     asked = ("count", "people.toml", "--share", "0.01")
-    done = subprocess.run([command, *asked], cwd=home, capture_output=True, text=True, check=False, timeout=120)
+    telling = {**os.environ, "PYTHONPROFILEIMPORTTIME": "1"}
+    done = subprocess.run(
+        [command, *asked], cwd=home, env=telling, capture_output=True, text=True, check=False, timeout=120
+    )
     assert done.returncode == 0, done.stderr
+    loaded = set(re.findall(r"\| +(\w+)$", done.stderr, re.MULTILINE))
+    assert {"duckdb", "sqlglot"} <= loaded
+    assert not {"pyarrow", "pandas", "sqlalchemy", "scipy", "matplotlib"} & loaded, "they take longer than the question"
     again = run(home, *asked).stdout
     assert "charged when first asked" in again, "it is the stored answer, and says so"
     assert re.sub(r"[\s─]+", " ", again).replace(" when first asked", "") == re.sub(r"[\s─]+", " ", done.stdout)
