@@ -274,7 +274,7 @@ def test_what_was_settled_stays(ledger: Ledger, change: dict[str, object], said:
 
 
 def test_the_same_version_again_needs_the_same_source(ledger: Ledger) -> None:
-    source: dict[str, Any] = {"files": [["wages.parquet", 10, 20]], "types": {}, "table": None}
+    source = {"files": [["wages.parquet", 10, 20]], "types": {}, "table": None}
     same = {"about": {**ABOUT, "source": source}}
     ledger.register(application("wages", {"ann": STRICT}, **same))
     ledger.register(application("wages", {"ann": OPEN}, **same, loosen=1))
