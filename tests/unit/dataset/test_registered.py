@@ -155,7 +155,7 @@ def test_one_label_is_one_way_of_reading_the_rows(tmp_path: Path) -> None:
     given: dict[str, Any] = {"preferences": 1.0, "ledger": address(tmp_path), "name": "wages", "version": "1"}
     told: dict[str, Any] = {"person": "id", **given}
     eps.Dataset.register(tmp_path / "wages.csv", types={"wage": "float"}, **told).close()
-    with pytest.raises(LedgerError, match="may hold other rows"):
+    with pytest.raises(LedgerError, match="with other types of columns"):
         eps.Dataset.register(tmp_path / "wages.csv", types={"wage": "int"}, **told)
 
 

@@ -37,10 +37,7 @@ def home(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Path]:
     place = tmp_path_factory.mktemp("edited")
     with pytest.MonkeyPatch.context() as patch:
         patch.setenv("XDG_STATE_HOME", str(place / "state"))
-        levels = eps.Preferences.from_levels("privacy", {"strict": 0.5, "open": 1.0})
-        table = pa.table({"id": range(20), "privacy": ["strict", "open"] * 10})
-        facts = {"person": "id", "preferences": levels, "version": "1"}
-        with eps.Dataset.register(table, name="people", ledger=address(place), **facts) as people:
+        with register(place, "1") as people:
             people.ledger.set_quota("office", questions=7)
             people.count(share=0.1)
             people.set_level({3: "open"})
@@ -49,6 +46,13 @@ def home(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Path]:
 
 def address(place: Path) -> str:
     return f"sqlite:///{place}/people.ledger"
+
+
+def register(place: Path, version: str) -> eps.Dataset:
+    levels = eps.Preferences.from_levels("privacy", {"strict": 0.5, "open": 1.0})
+    table = pa.table({"id": range(20), "privacy": ["strict", "open"] * 10})
+    facts: dict[str, Any] = {"person": "id", "preferences": levels, "version": version}
+    return eps.Dataset.register(table, name="people", ledger=address(place), **facts)
 
 
 def read_all(book: Ledger) -> list[Any]:
@@ -129,3 +133,21 @@ def test_an_id_of_a_ledger_leads_nowhere_else(tmp_path: Path) -> None:
         connection.execute("UPDATE ledger SET id = '../elsewhere'")
     with pytest.raises(LedgerError, match="edited or damaged"):
         eps.ledger.open(address(tmp_path), adopt=True, anchor=None)
+
+
+def test_nobody_who_was_renamed_in_the_roster_has_a_new_budget(
+    home: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Whoever asks may not see it; registering, which would take that person for a newcomer, does."""
+    monkeypatch.setenv("XDG_STATE_HOME", str(tmp_path / "state"))
+    shutil.copytree(home, tmp_path, dirs_exist_ok=True)
+    with eps.Dataset.open("people", ledger=address(tmp_path)) as people:
+        people.verify()
+        digest = people._registry.find_people([5])[0].tobytes()
+    with closing(sqlite3.connect(tmp_path / "people.ledger")) as connection, connection:
+        for segment, part, content in connection.execute("SELECT segment, part, content FROM segments").fetchall():
+            renamed = content.replace(digest, bytes(16))
+            change = "UPDATE segments SET content = ? WHERE segment = ? AND part = ?"
+            connection.execute(change, (renamed, segment, part))
+    with pytest.raises(LedgerError, match="does not add up"):
+        register(tmp_path, "2")

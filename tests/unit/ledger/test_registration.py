@@ -274,11 +274,12 @@ def test_what_was_settled_stays(ledger: Ledger, change: dict[str, object], said:
 
 
 def test_the_same_version_again_needs_the_same_source(ledger: Ledger) -> None:
-    same = {"about": {**ABOUT, "source": [["wages.parquet", 10, 20]]}}
+    source = {"files": [["wages.parquet", 10, 20]], "types": {}, "table": None}
+    same = {"about": {**ABOUT, "source": source}}
     ledger.register(application("wages", {"ann": STRICT}, **same))
     ledger.register(application("wages", {"ann": OPEN}, **same, loosen=1))
     assert ledger.statement(ANN).granted == OPEN.code
-    other = {"about": {**ABOUT, "source": [["wages.parquet", 10, 21]]}}
+    other = {"about": {**ABOUT, "source": {**source, "files": [["wages.parquet", 10, 21]]}}}
     with pytest.raises(LedgerError, match="may hold other rows"):
         ledger.register(application("wages", {"ann": STRICT}, **other))
 
