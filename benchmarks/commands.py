@@ -51,10 +51,14 @@ class Spent(NamedTuple):
     memory: float
 
 
-def command_groups(sizes: Sequence[int]) -> list[Group]:
-    """One group for each size of a run."""
-    title = "Whole commands, {:,} people"
-    return [Group(f"commands-{number}", title.format(number), partial(_measure, number)) for number in sizes]
+def command_group(sizes: Sequence[int]) -> Group:
+    """At every size of a run."""
+    return Group("commands", "Whole commands", partial(_measure_all, sizes))
+
+
+def _measure_all(sizes: Sequence[int], size: Size) -> Iterator[Row]:
+    for number in sizes[: 1 if size.quick else None]:
+        yield from _measure(number, size)
 
 
 def _measure(number: int, size: Size) -> Iterator[Row]:
@@ -70,14 +74,15 @@ def _measure(number: int, size: Size) -> Iterator[Row]:
             asked.append(_ask(folder, age))
         verified = _run(folder, _OURS, "ledger", "verify", "people.toml")
     quick, lean = _REGISTERS.get(people, (None, None))
-    count = "count where age < 30"
-    yield _seconds("register", [registered], plain, quick and Limit(quick, "ours"))
-    yield _bytes("register, memory", [registered], plain, lean and Limit(lean, "ours"))
-    yield _seconds("the first count, which verifies what was entered", [first], plain)
+    of = f", {people:,} people"
+    count = f"count where age < 30{of}"
+    yield _seconds(f"register{of}", [registered], plain, quick and Limit(quick, "ours"))
+    yield _bytes(f"register, memory{of}", [registered], plain, lean and Limit(lean, "ours"))
+    yield _seconds(f"the first count, which verifies what was entered{of}", [first], plain)
     yield _seconds(count, asked, plain, Limit(_COUNTS[people], "ours") if people in _COUNTS else None)
     yield _seconds(f"{count}, beside plain", asked, plain, Limit(5, "ratio", 0.3))
     yield _bytes(f"{count}, memory", asked, plain, Limit(2, "ratio"))
-    yield _seconds("ledger verify", [verified], plain)
+    yield _seconds(f"ledger verify{of}", [verified], plain)
 
 
 def _seconds(what: str, ours: list[Spent], plain: list[Spent], limit: Limit | None = None) -> Row:

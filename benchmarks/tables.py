@@ -6,7 +6,7 @@ import argparse
 import sys
 from collections.abc import Sequence
 
-from commands import command_groups
+from commands import command_group
 from report import TABLES_END, TABLES_START, write_results
 from rich.console import Console
 from run import PAGE, measure, show
@@ -28,7 +28,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
     if options.write and (options.quick or options.only or options.size):
         parser.error("--write needs a whole run: leave out --quick, --only and --size")
     sizes = options.size or list(_SIZES)
-    listed = {group.name: group for group in (*Tables(sizes).groups(), memory_group(sizes[-1]), *command_groups(sizes))}
+    listed = {group.name: group for group in (*Tables(sizes).groups(), memory_group(sizes[-1]), command_group(sizes))}
     unknown = [name for name in options.only or () if name not in listed]
     if unknown:
         parser.error(f"no group {unknown[0]!r}: {', '.join(listed)}")

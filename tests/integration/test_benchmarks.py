@@ -228,7 +228,7 @@ def test_tables_are_measured_from_both_sources_with_their_limits(tables: dict[st
             assert rows[f"{name}, 2,000 people, {source}, no levels"]["limit"] is None
         assert f"preparation, 2,000 people, {source}" in rows
     assert {row["group"] for row in tables["rows"]} == {
-        "rows-1000000", "rows-10000000", "levels", "growth", "ledger", "coins", "table-memory",
+        "rows-1000000", "rows-10000000", "levels", "growth", "ledger", "coins", "table-memory", "commands",
     }  # fmt: skip
     assert all(set(row) == FIELDS for row in tables["rows"])
     (coins,) = rows_of(tables, "coins")

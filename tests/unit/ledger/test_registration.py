@@ -249,7 +249,7 @@ def test_newcomers_count_under_whatever_name(ledger: Ledger) -> None:
 
 
 def test_preferences_that_name_nobody_need_the_stewards_word(ledger: Ledger) -> None:
-    with pytest.raises(LedgerError, match=r"2 preferences of 4 name nobody in the data.*confirm=True"):
+    with pytest.raises(LedgerError, match=r"2 preferences of 2 name nobody in the data.*confirm=True"):
         ledger.register(application("wages", {"ann": STRICT, "bob": STRICT}, unmatched=2))
     assert ledger.terms() is None
     _, done = ledger.register(application("wages", {"ann": STRICT}, unmatched=2, confirm=True))
