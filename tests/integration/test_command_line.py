@@ -122,11 +122,11 @@ def test_a_plan_and_a_dry_run_are_free(home: Path) -> None:
 
 
 def test_a_dry_run_shows_the_question_as_the_command_asks_it_whatever_was_answered_before(home: Path) -> None:
-    file, few = another(home, "informed"), ("--where", "age >= 75", "--share", "0.1")
+    file, few = another(home, "informed"), ("--where", "age >= 55", "--share", "0.1")
     asked = ("mean", file, "wage", *few)
     before = document(home, *asked, "--dry-run")
     assert run(home, *asked, "--dry-run").stderr == ""
-    counted = document(home, "count", file, "--where", "age >= 75", "--share", "0.5")["release"]
+    counted = document(home, "count", file, "--where", "age >= 55", "--share", "0.5")["release"]
     assert document(home, *asked, "--dry-run")["guesses"] == before["guesses"]
     assert document(home, "plan", file, "mean", "wage", *few)["guesses"] == before["guesses"]
     told = run(home, *asked, "--dry-run")
