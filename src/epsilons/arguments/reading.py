@@ -14,7 +14,7 @@ from fractions import Fraction
 from functools import cache, cached_property, wraps
 from typing import TYPE_CHECKING, Any, ParamSpec, TypeVar
 
-from epsilons.arguments.checks import RELATED, check_share
+from epsilons.arguments.checks import RELATED, Bought, check_share
 from epsilons.arguments.options import (
     ARRAYS,
     BATCHES,
@@ -72,7 +72,7 @@ class AskOptions:
     threshold: float | str | None = None
     rescale: bool | None = None
     neighbors: str = "absent"
-    assume: float = DEFAULT_ASSUME
+    assume: float | Bought = DEFAULT_ASSUME
     spread: float | None = None
     density: float | None = None
     location: float | None = None
@@ -122,6 +122,13 @@ class AskOptions:
         """What goes to the mechanisms that take it."""
         return Settings(*(getattr(self, one.name) for one in fields(Settings)))
 
+    def relate(self, described: str, column: str, everyone: bool) -> tuple[float, Bought | None]:
+        """(how far preferences may be related to values in spreads, or what was bought), of values it speaks of."""
+        if not isinstance(self.assume, Bought):
+            return self.assume, None
+        self.assume.check_speaks_of(described, column, everyone)
+        return 0.0, self.assume
+
     def treat_missing(self, entry: Entry, fixed: bool, declared: str) -> tuple[bool, str]:
         """(whether no value is left out, what a release says of missing values): one rule for arrays and tables.
 
@@ -155,13 +162,14 @@ class AskOptions:
     def identity(self) -> dict[str, Any]:
         """What of it makes another question, except the rows."""
         settings = {name: value for name, value in vars(self.settings).items() if value is not None}
+        related = {"distance": self.assume.distance} if isinstance(self.assume, Bought) else self.assume
         return {
             "share": None if self.share is None else str(self.share),
             "error": self.error,
             "mechanism": self.mechanism,
             # In one spelling: 1 and 1.0 are the same gamma.
             "settings": {name: v if isinstance(v, (bool, str)) else float(v) for name, v in settings.items()},
-            "assume": next((name for name, g in RELATED.items() if g == self.assume), self.assume),
+            "assume": next((name for name, g in RELATED.items() if g == related), related),
             "guesses": [self.spread, self.density, self.location],
             "privacy": self.privacy,
             "seeded": self.entropy is not None,

@@ -92,7 +92,8 @@ def parse_question(call: Call, facts: TableFacts) -> TableQuestion:
         options, note = replace(options, assume=math.inf), f"{note} {ABOUT_PREFERENCES}"
     capped = f"At most {facts.rows} rows of each person are used, and all of them are protected together."
     notes = (note, capped) if facts.rows > 1 else (note,)
-    return TableQuestion(Question.of(statistic, options, facts.neighbors), column, where, by, notes, options)
+    question = Question.of(statistic, options, facts.neighbors, column=column or "")
+    return TableQuestion(question, column, where, by, notes, options)
 
 
 def _with_keys(by: Any, facts: TableFacts) -> Any:

@@ -27,7 +27,7 @@ from typing import TYPE_CHECKING, Any, ClassVar, cast
 import numpy as np
 from numpy.typing import NDArray
 
-from epsilons.arguments.checks import ASSUMPTIONS, PRIVACIES, check_assume, check_guess, check_name
+from epsilons.arguments.checks import ASSUMPTIONS, PRIVACIES, Bought, check_guess, check_name, check_related
 from epsilons.arguments.reading import NOT_COUNTED, AskOptions
 from epsilons.guarantee import NANO, NEIGHBORS, to_epsilon
 from epsilons.noise.entropy import ALWAYS, Entropy
@@ -150,10 +150,10 @@ class RowScope:
 class Question:
     """What is asked, against which neighbours it is protected, and what is publicly expected of the values.
 
-    `spread`, `density` and `location` are public guesses of the standard deviation, of the fraction of ones and of the
-    mean. They steer weights and predicted errors, never the guarantee. Any `privacy` but "personalized" is weaker and
-    must be asked for; for "group", `groups` are nano-epsilons of 1, 2, ... people. `assume` is how far preferences may
-    be related to values (`accuracy/relation.py`).
+    `spread`, `density`, `location`: public guesses of the standard deviation, the fraction of ones, the mean, to steer
+    weights and predicted errors, never the guarantee. Any `privacy` but "personalized" is weaker and must be asked for;
+    for "group", `groups` are nano-epsilons of 1, 2, ... people. `assume` is how far preferences may be related to
+    values (`accuracy/relation.py`), in spreads; what was `bought` is a distance, whatever the spread.
     """
 
     statistic: Statistic
@@ -164,13 +164,15 @@ class Question:
     location: float | None = None
     privacy: str = "personalized"
     groups: tuple[int, ...] = ()
+    bought: Bought | None = None
 
     def __post_init__(self) -> None:
         check_name("neighbors", self.neighbors, NEIGHBORS)
         check_name("privacy", self.privacy, PRIVACIES)
-        object.__setattr__(self, "assume", check_assume(self.assume))
         for name in ("spread", "density", "location"):
             object.__setattr__(self, name, check_guess(name, getattr(self, name)))
+        told = self.assume if self.bought is None else self.bought.distance / self.statistic.related(self)[1]
+        object.__setattr__(self, "assume", check_related(told))
 
     @property
     def condition(self) -> str:
@@ -178,15 +180,19 @@ class Question:
         if self.assume == 0 or math.isinf(self.assume):
             return ASSUMPTIONS["nothing" if self.assume else "unrelated"]
         what, spread = self.statistic.related(self)
-        return f"no level's expected {what} is further than {self.assume * spread:,.4g} from everyone's"
+        source = "" if self.bought is None else f", {self.bought.source}"
+        return f"no level's expected {what} is further than {self.assume * spread:,.4g} from everyone's{source}"
 
     @classmethod
-    def of(cls, statistic: Statistic, options: AskOptions, neighbors: str, groups: tuple[int, ...] = ()) -> Question:
-        """A statistic under the assumptions that a caller made."""
+    def of(
+        cls, statistic: Statistic, options: AskOptions, neighbors: str, groups: tuple[int, ...] = (), column: str = ""
+    ) -> Question:
+        """A statistic, of a column if any, under the assumptions that a caller made."""
+        assume, bought = options.relate(statistic.describe(), column, statistic.scope is None)
         guesses = (options.spread, options.density, options.location)
         if options.privacy == "personalized":
             statistic = statistic.paying_for_interval(options.for_interval)
-        return cls(statistic, neighbors, options.assume, *guesses, options.privacy, groups)
+        return cls(statistic, neighbors, assume, *guesses, options.privacy, groups, bought)
 
 
 @dataclass(frozen=True)
@@ -392,8 +398,3 @@ def proportional(levels: Levels, top: int | Fraction, rest: Rest) -> Weighting:
     rate = Fraction(top)
     up, down = FINE * rate.denominator, rate.numerator
     return Weighting(tuple([FINE if g is None else min(FINE, g * up // down) for g in levels.grants]), FINE, rate, rest)
-
-
-def equivalent_scale(inverse: Any) -> Any:
-    """The scale of the Laplace noise with the same variance as the discrete one, 2a/(1-a)^2 with a=exp(-inverse)."""
-    return np.where(inverse < 1e-4, 1 / inverse, np.exp(-inverse / 2) / -np.expm1(-inverse))[()]
