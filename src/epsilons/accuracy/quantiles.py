@@ -23,8 +23,9 @@ from epsilons.statistics.order import Order
 _FREQUENCIES = 1 << 8
 #: Beyond this confidence the tail is followed by its slowest decay.
 _RESOLVED = 0.9999
-#: How likely a gap is beside values that are spread evenly, before any cell is looked at; beyond e^50 odds are certain.
-_GAPS, _FAR = 0.05, 50.0
+#: The odds of a gap against an even spread before its cells are looked at: anywhere, and between clearly denser cells,
+#: which hold so much more than their noise of scale 1. Beyond e^50 odds are certain.
+_GAPS, _CAMPS, _CLEAR, _FAR = 0.05, 4.0, 3.0, 50.0
 #: Equally likely places of a Laplace noise of scale 1.
 _LAPLACE = laplace_quantile((np.arange(64) + 0.5) / 64)
 
@@ -97,22 +98,27 @@ class QuantileBar(ErrorBar):
 
         Values may stand in two camps with nothing between them: every answer in the gap is as good, and noise alone
         decides for a side. Any run of cells within the interval may be such a gap. How likely it is follows from its
-        cells' noise: beside cells that hold what their widths hold at an even `density`, as far as that was `seen`.
-        And the quantile lies beyond it only if noise and spread (`off`) are worth the weight on the way there.
+        cells' noise: beside cells that hold what their widths hold at an even `density`, as far as that was `seen`. It
+        is likely from the start where the cells on both sides of it are clearly denser. And the quantile lies beyond
+        it only if noise and spread (`off`) are worth the weight on the way there.
         """
         ends, weights = self._places, np.array(self.weights)
         inside = np.flatnonzero((ends[:-1] >= within[0] - self.step) & (ends[1:] <= within[1] + self.step))
         if len(inside) == 0:
             return 0.0
-        empty = np.abs(weights - density * np.diff(ends)) - np.abs(weights)
-        even = (ends[:-1] >= seen[0]) & (ends[1:] <= seen[1])
-        empty, weights = np.where(even, empty, np.minimum(empty, 0.0))[inside], weights[inside]
-        places = ends[inside[0] : inside[-1] + 2]
-        likely, upto = np.concatenate([[0.0], np.cumsum(empty)]), np.concatenate([[0.0], np.cumsum(weights.clip(0.0))])
-        here, (first, last) = float(np.interp(value, places, upto)), np.triu_indices(len(places), 1)
-        odds = _GAPS * np.exp(np.clip(likely[last] - likely[first], -_FAR, _FAR))
-        way = np.maximum(0.0, np.maximum(upto[first] - here, here - upto[last]))
-        squares = ((places[first] - value) ** 2 + (places[last] - value) ** 2) / 2
+        widths, (first, last) = np.diff(ends), np.triu_indices(len(inside) + 1, 1)
+        first, last = first + inside[0], last + inside[0]
+        empty = np.abs(weights - density * widths) - np.abs(weights)
+        empty = np.where((ends[:-1] >= seen[0]) & (ends[1:] <= seen[1]), empty, np.minimum(empty, 0.0))
+        likely, held, there = (np.append(0.0, np.cumsum(part)) for part in (empty, weights, weights.clip(0.0)))
+        dense = np.maximum((held[last] - held[first]) / (ends[last] - ends[first]), density)
+        # Beyond the bounds there is no cell, so nothing is denser.
+        more, wide = np.concatenate([[-np.inf], weights - _CLEAR, [-np.inf]]), np.concatenate([[0.0], widths, [0.0]])
+        between = (more[first] > dense * wide[first]) & (more[last + 1] > dense * wide[last + 1])
+        odds = np.where(between, _CAMPS, _GAPS) * np.exp(np.clip(likely[last] - likely[first], -_FAR, _FAR))
+        here = float(np.interp(value, ends, there))
+        way = np.maximum(0.0, np.maximum(there[first] - here, here - there[last]))
+        squares = ((ends[first] - value) ** 2 + (ends[last] - value) ** 2) / 2
         return float((odds / (1 + odds) * np.exp(-way * math.sqrt(2) / max(off, 1e-9)) * squares).max())
 
     @property

@@ -198,7 +198,7 @@ class Dataset(Registered, Questions):
     def _plan(self, call: Call, past: bool) -> Plan:
         """Every mechanism for a question, with what everybody has left; with `past` by what past answers tell."""
         asked, options = self._parse(call), call.options
-        if counts_levels(asked, self._facts):
+        if asked.on_preference and counts_levels(asked, self._facts):
             raise NothingToPlanError("There is nothing to plan.", rule=FROM_THE_ROSTER)
         with self._lock:
             self._refresh()

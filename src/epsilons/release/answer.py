@@ -110,6 +110,8 @@ class Release(Shown):
         """
         confidence = check_confidence(confidence)
         population = check_name("target", target, ("roster", "population")) == "population"
+        if self.mechanism == EXACT and not population:
+            return {key: (value, value) for key, value in self.value.items()} if isinstance(self.value, dict) else (self.value, self.value)
         if self.models is None:
             raise PlanError("There is no honest interval for this answer.", rule=self.no_interval)
         if not isinstance(self.value, dict):
@@ -286,7 +288,6 @@ def exact_release(
         error=0.0,
         mechanism=EXACT,
         why=EVERYONE_PUBLIC,
-        no_interval="The answer is exact.",
     )
 
 
