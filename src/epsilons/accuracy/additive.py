@@ -15,10 +15,9 @@ import numpy as np
 
 from epsilons.accuracy.intervals import ErrorBar, ErrorModel, FractionBar
 from epsilons.guarantee import NANO
-from epsilons.noise.laplace import equivalent_scale
 from epsilons.preferences import Levels
 from epsilons.statistics.additive import Additive, Counting, Moments
-from epsilons.statistics.base import Answer, Floats, Question, Rest, Weighting
+from epsilons.statistics.base import Answer, Floats, Question, Rest, Weighting, equivalent_scale
 
 Bars = tuple[ErrorBar, ...] | None
 #: The error of a number, or a dict with that of each; None where nothing honest can be said.

@@ -9,6 +9,7 @@ decides whether the interval fails, however many cuts there are (docs/theory.md,
 import math
 from dataclasses import dataclass
 from functools import lru_cache
+from typing import ClassVar
 
 import numpy as np
 
@@ -38,6 +39,8 @@ class QuantileBar(ErrorBar):
     be on the roster; `slack` is how far a relation of preferences and values can move it; `drawn` is the standard
     deviation that the answer's own draw adds, in the same unit of weight; `step` lies between two grid points.
     """
+
+    no_error: ClassVar[str] = "It is not clear where values lie on both sides; the interval says what is certain."
 
     bounds: tuple[float, float]
     step: float

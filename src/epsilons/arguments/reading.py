@@ -72,7 +72,9 @@ class AskOptions:
     threshold: float | str | None = None
     rescale: bool | None = None
     neighbors: str = "absent"
-    assume: float | Bought = DEFAULT_ASSUME
+    assume: float = DEFAULT_ASSUME
+    #: Instead: what a relation found, in the units of its column.
+    bought: Bought | None = None
     spread: float | None = None
     density: float | None = None
     location: float | None = None
@@ -109,6 +111,8 @@ class AskOptions:
         share = given.get("share", WHOLE_SHARE if front == ARRAYS else None)
         if share is None and front != ARRAYS:
             share = DEFAULT_SHARE
+        if isinstance(checked.get("assume"), Bought):
+            checked["bought"] = checked.pop("assume")
         if checked.get("threshold") == "best":  # the default, spelled out: the same question
             checked["threshold"] = None
         made = cls(**checked, share=None if checked.get("error") is not None else check_share(share))
@@ -121,13 +125,6 @@ class AskOptions:
     def settings(self) -> Settings:
         """What goes to the mechanisms that take it."""
         return Settings(*(getattr(self, one.name) for one in fields(Settings)))
-
-    def relate(self, described: str, column: str, everyone: bool) -> tuple[float, Bought | None]:
-        """(how far preferences may be related to values in spreads, or what was bought), of values it speaks of."""
-        if not isinstance(self.assume, Bought):
-            return self.assume, None
-        self.assume.check_speaks_of(described, column, everyone)
-        return 0.0, self.assume
 
     def treat_missing(self, entry: Entry, fixed: bool, declared: str) -> tuple[bool, str]:
         """(whether no value is left out, what a release says of missing values): one rule for arrays and tables.
@@ -162,7 +159,7 @@ class AskOptions:
     def identity(self) -> dict[str, Any]:
         """What of it makes another question, except the rows."""
         settings = {name: value for name, value in vars(self.settings).items() if value is not None}
-        related = {"distance": self.assume.distance} if isinstance(self.assume, Bought) else self.assume
+        related = self.assume if self.bought is None else {"distance": self.bought.distance}
         return {
             "share": None if self.share is None else str(self.share),
             "error": self.error,

@@ -57,7 +57,7 @@ def count_levels(asked: TableQuestion, facts: TableFacts, cohorts: Sequence[Coho
     return build_release(
         account,
         Guarantee(asked.question.neighbors, account.losses, PERSONALIZED, (ROSTER_IS_PUBLIC,)),
-        statistic=statistic.describe(),
+        statistic="count of people on the roster" if isinstance(statistic, Count) else statistic.describe(),
         value=value,
         error=0.0,
         mechanism=EXACT,

@@ -4,7 +4,7 @@ import hashlib
 import json
 import math
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 from epsilons.arguments.checks import BOUNDS_RULE
@@ -36,7 +36,7 @@ class TableQuestion:
     notes: tuple[str, ...]
     options: AskOptions
     #: Whether the column of preferences is all that it looks at.
-    on_preference: bool = False
+    on_preference: bool = field(default=False, kw_only=True)
 
     @property
     def kind(self) -> str:
@@ -90,16 +90,17 @@ def parse_question(call: Call, facts: TableFacts) -> TableQuestion:
         rows = RowScope(Scope(facts.rows, groups), column=column is not None, neighbors=facts.neighbors)
         over, note = rows.asked(entry, options, declared)
         statistic = entry.build(own, over)
-    looked_at = {column, *(where.columns if where else ()), *(kind.name for kind in (by.columns if by else ()))} - {None}
+    looked_at = {*(where.columns if where else ()), *(kind.name for kind in (by.columns if by else ()))}
+    looked_at |= set() if column is None else {column}
     on_preference = looked_at == {facts.preference}
     if facts.preference in looked_at:
-        options, note = replace(options, assume=math.inf), f"{note} {ABOUT_PREFERENCES}"
+        options, note = replace(options, assume=math.inf, bought=None), f"{note} {ABOUT_PREFERENCES}"
     if on_preference and facts.rows > 1 and entry.column == "optional":
         note = f"{note} {ROWS_ARE_PRIVATE}"
     capped = f"At most {facts.rows} rows of each person are used, and all of them are protected together."
     notes = (note, capped) if facts.rows > 1 else (note,)
     question = Question.of(statistic, options, facts.neighbors, column=column or "")
-    return TableQuestion(question, column, where, by, notes, options, on_preference)
+    return TableQuestion(question, column, where, by, notes, options, on_preference=on_preference)
 
 
 def _with_keys(by: Any, facts: TableFacts) -> Any:

@@ -17,11 +17,11 @@ from epsilons.accuracy.relation import LevelAnswer, Relation
 from epsilons.guarantee import NANO, to_epsilon
 from epsilons.mechanisms.base import Mechanism, register
 from epsilons.noise.entropy import Entropy
-from epsilons.noise.laplace import discrete_laplace, discrete_laplace_many, equivalent_scale
+from epsilons.noise.laplace import discrete_laplace, discrete_laplace_many
 from epsilons.noise.segments import SegmentSampler
 from epsilons.preferences import Levels
 from epsilons.statistics.additive import Additive, Axis, Counting, Moments, product_distribution
-from epsilons.statistics.base import Answer, Floats, Question
+from epsilons.statistics.base import Answer, Floats, Question, equivalent_scale
 from epsilons.statistics.order import Order
 from epsilons.statistics.outward import WeightCost, outward
 from epsilons.summaries import People

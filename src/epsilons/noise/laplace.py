@@ -30,7 +30,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from fractions import Fraction
 from functools import lru_cache
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import numpy as np
 from numpy.typing import NDArray
@@ -220,8 +220,3 @@ def _as_integers(ones: NDArray[np.bool_]) -> NDArray[np.int64]:
     values = np.zeros((ones.shape[1], 8), dtype=np.uint8)
     values[:, : len(octets)] = octets.T
     return values.view("<i8")[:, 0].astype(np.int64, copy=False)
-
-
-def equivalent_scale(inverse: Any) -> Any:
-    """The scale of the Laplace noise with the same variance as the discrete one, 2a/(1-a)^2 with a=exp(-inverse)."""
-    return np.where(inverse < 1e-4, 1 / inverse, np.exp(-inverse / 2) / -np.expm1(-inverse))[()]

@@ -2,15 +2,10 @@
 
 A statistic is a frozen value that holds the public arguments of a question (bounds, grid, edges) and its scope: a
 condition, groups, several rows per person, values left out. It turns values into a summary per level, in integers, and
-says how far one person can move that summary. Given who weighs how much, its family draws:
-
-- `additive.Additive`: the summary is one integer vector per part, added up over people (count, sum, mean, variance,
-  histogram, models);
-- `order.Order`: the summary is the sorted grid cells of the values (median, quantile, minimum, maximum, k-th largest).
-
-How far the answers of a family err is in `accuracy/`. Nothing here depends on a mechanism, and nothing raises because
-of a value: what is missing or not a number goes to the public default named in each file, what is out of bounds goes to
-the bound.
+says how far one person can move that summary. Given who weighs how much, its family draws: `additive.Additive` by one
+integer vector per part, added up over people; `order.Order` by the sorted grid cells of the values. How far answers err
+is in `accuracy/`. Nothing here depends on a mechanism, and nothing raises because of a value: what is missing or not a
+number goes to the public default named in each file, what is out of bounds goes to the bound.
 """
 
 from __future__ import annotations
@@ -52,8 +47,8 @@ class Scope:
     A person's rows are capped once, before any condition and any grouping. Whatever is asked, the reach of a sum is
     taken over all groups together, in L1: a person's rows may lie in different groups, and under "replace" all of them
     may move from one group to another (docs/theory.md, "filtered"). `fraction` is a public guess of the part of people
-    who count, in each group. It steers plans and weights only. With `only_missing` everybody is asked, with one row
-    each: the number of values is private for no other reason than that some may be missing.
+    who count, in each group, for plans and weights only. With `only_missing` everybody is asked, with one row each: the
+    number of values is private for no other reason than that some may be missing.
     """
 
     rows: int = 1
@@ -177,9 +172,9 @@ class Question:
     @property
     def condition(self) -> str:
         """What errors and intervals take for granted about preferences and values, in the units of the column."""
-        if self.assume == 0 or math.isinf(self.assume):
-            return ASSUMPTIONS["nothing" if self.assume else "unrelated"]
         what, spread = self.statistic.related(self)
+        if self.assume == 0 or math.isinf(self.assume) or spread == 0:  # of the largest value nothing is said
+            return ASSUMPTIONS["nothing" if self.assume else "unrelated"]
         source = "" if self.bought is None else f", {self.bought.source}"
         return f"no level's expected {what} is further than {self.assume * spread:,.4g} from everyone's{source}"
 
@@ -188,11 +183,12 @@ class Question:
         cls, statistic: Statistic, options: AskOptions, neighbors: str, groups: tuple[int, ...] = (), column: str = ""
     ) -> Question:
         """A statistic, of a column if any, under the assumptions that a caller made."""
-        assume, bought = options.relate(statistic.describe(), column, statistic.scope is None)
         guesses = (options.spread, options.density, options.location)
+        if options.bought is not None:
+            options.bought.check_speaks_of(statistic.describe(), column, statistic.scope is None)
         if options.privacy == "personalized":
             statistic = statistic.paying_for_interval(options.for_interval)
-        return cls(statistic, neighbors, assume, *guesses, options.privacy, groups, bought)
+        return cls(statistic, neighbors, options.assume, *guesses, options.privacy, groups, options.bought)
 
 
 @dataclass(frozen=True)
@@ -278,9 +274,8 @@ class Statistic(ABC):
 
     def completed(self) -> Statistic | None:
         """This statistic if nothing were missing; None where that would not make the number of values public."""
-        if self.scope is None or not self.scope.only_missing:
-            return None
-        return cast(Statistic, replace(cast(Any, self), scope=None))
+        missing = self.scope is not None and self.scope.only_missing
+        return cast(Statistic, replace(cast(Any, self), scope=None)) if missing else None
 
     def check_people(self, levels: Levels) -> None:  # noqa: B027 most statistics can be asked of any number
         """Refuse what so many people cannot give."""
@@ -398,3 +393,8 @@ def proportional(levels: Levels, top: int | Fraction, rest: Rest) -> Weighting:
     rate = Fraction(top)
     up, down = FINE * rate.denominator, rate.numerator
     return Weighting(tuple([FINE if g is None else min(FINE, g * up // down) for g in levels.grants]), FINE, rate, rest)
+
+
+def equivalent_scale(inverse: Any) -> Any:
+    """The scale of the Laplace noise with the same variance as the discrete one, 2a/(1-a)^2 with a=exp(-inverse)."""
+    return np.where(inverse < 1e-4, 1 / inverse, np.exp(-inverse / 2) / -np.expm1(-inverse))[()]

@@ -29,10 +29,20 @@ from epsilons.arguments.options import Parameter
 from epsilons.display import show_count
 from epsilons.errors import Argument, PlanError
 from epsilons.noise.entropy import Entropy
-from epsilons.noise.laplace import discrete_laplace_many, equivalent_scale
+from epsilons.noise.laplace import discrete_laplace_many
 from epsilons.preferences import Levels
 from epsilons.statistics.additive import Average, Moments, Part, Sums, spell
-from epsilons.statistics.base import Answer, Floats, Question, Rest, RowScope, Scope, Statistic, Weighting
+from epsilons.statistics.base import (
+    Answer,
+    Floats,
+    Question,
+    Rest,
+    RowScope,
+    Scope,
+    Statistic,
+    Weighting,
+    equivalent_scale,
+)
 from epsilons.statistics.entry import ON_ARRAYS, ON_TABLES, Bounds, Entry
 from epsilons.statistics.features import check_classes, check_names, feature_bounds
 from epsilons.statistics.noisy_loss import WEIGHT_SQUARE, NoisyLoss
