@@ -172,11 +172,12 @@ class Question:
     @property
     def condition(self) -> str:
         """What errors and intervals take for granted about preferences and values, in the units of the column."""
-        what, spread = self.statistic.related(self)
-        if self.assume == 0 or math.isinf(self.assume) or spread == 0:  # of the largest value nothing is said
+        if self.assume == 0 or math.isinf(self.assume):
             return ASSUMPTIONS["nothing" if self.assume else "unrelated"]
+        what, spread = self.statistic.related(self)
         source = "" if self.bought is None else f", {self.bought.source}"
-        return f"no level's expected {what} is further than {self.assume * spread:,.4g} from everyone's{source}"
+        told = f"no level's expected {what} is further than {self.assume * spread:,.4g} from everyone's{source}"
+        return told if spread > 0 else ASSUMPTIONS["nothing"]  # of the largest value no error is stated
 
     @classmethod
     def of(
@@ -238,10 +239,7 @@ class Statistic(ABC):
         """For titles: "mean in [0, 100]"."""
 
     def identity(self) -> str:
-        """Everything that makes it this statistic and not another one, as question keys hold it.
-
-        Ledgers store keys for good: they are spelled as in the first version, where a scope made a class of its own.
-        """
+        """What makes it this statistic and no other, as keys hold it for good: spelled as in the first version."""
         return repr(self)
 
     @abstractmethod
