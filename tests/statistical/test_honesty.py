@@ -16,6 +16,7 @@ import numpy as np
 import pytest
 
 from epsilons.accuracy.intervals import RatioBar
+from epsilons.accuracy.quantiles import QuantileBar
 from epsilons.mechanisms.base import create
 from epsilons.preferences import roster_of
 from epsilons.release import Release
@@ -166,6 +167,35 @@ def test_stated_errors_are_near_in_a_few_random_settings() -> None:
     found = ratios("sums", 10, 80)
     assert within(found, 1.25 * (1 + math.sqrt(1.25 / 100))) >= 0.75
     assert min(found) >= 1 / most_too_small(80)
+
+
+def most_times_too_small(settings: int, runs: int) -> float:
+    """The worst of random quantiles of values with gaps, wherever an error is stated as a rule."""
+    random, found, place = np.random.default_rng(19), [], 0
+    while len(found) < settings:
+        setting, place = draw_setting(random, order=True, gaps=True), place + 1
+        asked = Asked.of(setting, place)
+        if measure(setting, 20, place, asked).unstated <= 0.5:
+            found.append(measure(setting, runs, place, asked).too_small(SELDOM))
+    return max(found)
+
+
+@pytest.mark.soak
+@pytest.mark.figure("figure_18_errors")
+def test_stated_errors_are_not_too_small_beside_gaps(record_property: Callable[[str, Any], None]) -> None:
+    record_property("size", 100)
+    assert most_times_too_small(100, 200) <= most_too_small(200)
+
+
+#: Half of the people in each of two camps: the median is on one side or the other.
+CAMPS = Setting("median", "alike", 700, "two peaks")
+
+
+def test_a_stated_error_knows_of_two_camps(monkeypatch: pytest.MonkeyPatch) -> None:
+    asked = Asked.of(CAMPS, 3)
+    assert measure(CAMPS, 60, 3, asked).too_small(SELDOM) <= most_too_small(60)
+    monkeypatch.setattr(QuantileBar, "_gap", lambda *given: 0.0)
+    assert measure(CAMPS, 60, 3, asked).too_small(SELDOM) > most_too_small(60)
 
 
 COUNTS = {0.0: 9.9, 0.3: 22.0, math.inf: 33.0}

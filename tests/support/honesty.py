@@ -389,11 +389,15 @@ def numbers_of(release: Release) -> tuple[list[float], list[float]]:
     return [float(number) for number in numbers], [math.nan if error is None else float(error) for error in errors]
 
 
-def draw_setting(random: Random, order: bool) -> Setting:
+#: Shapes with gaps: how far a quantile errs depends on which side of one it falls.
+GAPS = ("two points", "rare", "two peaks", "discrete")
+
+
+def draw_setting(random: Random, order: bool, gaps: bool = False) -> Setting:
     """A random setting of which the caller tells nothing: of an additive statistic or a variance, or of a quantile.
 
     Values are related to preferences as far as the default assumption allows: that is what errors are stated for.
-    Quantiles are of values that are spread, not of a few values: these are in the hundred settings.
+    Quantiles are of values that are spread, or, with `gaps`, of those that are not.
     """
     name = str(random.choice(["median", "quantile"] if order else ["count", "histogram", "sum", "mean", "variance"]))
     more: dict[str, Any] = {"edges": EDGES} if name == "histogram" else {}
@@ -405,7 +409,7 @@ def draw_setting(random: Random, order: bool) -> Setting:
         fraction = float(random.choice([0.02, 0.1, 0.3, 0.5, 0.8]))
     elif not whole and random.random() < 0.5:
         fraction = float(random.choice([0.1, 0.3, 0.7]))
-    shapes = [shape for shape in SHAPES if not order or shape not in ("two points", "rare", "two peaks", "discrete")]
+    shapes = [shape for shape in SHAPES if not order or (shape in GAPS) == gaps]
     roster, people = str(random.choice(list(ROSTERS))), int(10 ** random.uniform(2.3, 3.7))
     found = Setting(name, roster, people, str(random.choice(shapes)), fraction=fraction)
     more = {**more, "complete": True} if whole else more

@@ -355,9 +355,9 @@ def test_an_algorithm_may_ask_for_the_chances_of_its_records() -> None:
     assert [used for used, _ in half["chances"]] == [0.25, 0.5]
 
 
-def test_what_cannot_be_rescaled_is_a_failure_like_any_other() -> None:
-    for value in ("text", None, object()):
-        with pytest.raises(eps.DataError, match="The algorithm failed"):
+def test_what_cannot_be_rescaled_is_a_failure_that_says_so() -> None:
+    for value in ("text", None, object(), True, {"total": 3, "note": "text"}):
+        with pytest.raises(eps.DataError, match="cannot be rescaled"):
             eps.personalize(lambda data, epsilon, value=value: value, [1, 2], 0.5, rescale=True)
     with pytest.raises(eps.PlanError, match="rescale"):
         eps.personalize(lambda data, epsilon: 1, [1, 2], 0.5, rescale="yes")

@@ -226,9 +226,36 @@ def test_with_everyone_public_the_answer_is_exact_and_labelled_so(
     assert release.charges == {math.inf: 0.0}
     assert release.levels == {math.inf: "public"}
     assert "Everyone on the roster chose public" in release.why
-    with pytest.raises(eps.PlanError, match="The answer is exact"):
-        release.interval()
+    same = {key: (one, one) for key, one in release.value.items()} if isinstance(release.value, dict) else None
+    assert release.interval() == (same or (release.value, release.value))
+    with pytest.raises(eps.PlanError, match="exact for the people on the roster"):
+        release.interval(target="population")
     assert eps.Release.from_dict(json.loads(json.dumps(release.to_dict(), allow_nan=False))) == release
+
+
+def test_an_error_that_is_not_stated_has_a_reason() -> None:
+    values, few = [10.0, 20.0, 30.0, 90.0] * 5, [0.1] * 20
+    unknown = eps.median(values, few, bounds=(0, 100))
+    assert unknown.error is None
+    assert "± unknown" in str(unknown)
+    assert "where values lie on both sides" in unknown.no_error
+    assert f"No error: {unknown.no_error}" in unknown.sheets()[0].notes
+    rare = eps.mean([math.nan] * 19 + [5.0], few, bounds=(0, 100))
+    assert (rare.error, "whether anybody counts" in rare.no_error) == (None, True)
+    largest = eps.max(values, few, bounds=(0, 100))
+    assert (largest.error, largest.no_error) == (None, largest.no_interval)
+    assert eps.count([1] * 20, few).no_error == ""
+
+
+def test_an_error_that_only_the_plan_expects_says_so() -> None:
+    values, grants = list(range(100)) * 10, [1.0] * 1000
+    planned = eps.median(values, grants, bounds=(0, 100), for_interval=0)
+    assert planned.error is not None
+    assert "by the plan's guesses" in str(planned)
+    assert "The error is that expected by the plan's guesses." in planned.sheets()[0].notes
+    paid = eps.median(values, grants, bounds=(0, 100))
+    assert paid.error is not None
+    assert "guesses" not in str(paid)
 
 
 @pytest.mark.parametrize("confidence", [0, 1, -0.5, 1.5, math.nan])

@@ -5,7 +5,7 @@ from abc import ABC, abstractmethod
 from collections.abc import Callable
 from dataclasses import dataclass
 from functools import lru_cache
-from typing import Any
+from typing import Any, ClassVar
 
 import numpy as np
 
@@ -19,6 +19,9 @@ _FAR, _APART = 1e3, 0.01
 
 class ErrorBar(ABC):
     """What gives an interval around an answer: numbers, which survive JSON."""
+
+    #: Why no error is stated, of an answer that has an interval.
+    no_error: ClassVar[str] = "It is not clear whether anybody counts; the interval says what is certain."
 
     @abstractmethod
     def interval(self, value: float, confidence: float, population: bool) -> tuple[float, float]:

@@ -9,6 +9,7 @@ decides whether the interval fails, however many cuts there are (docs/theory.md,
 import math
 from dataclasses import dataclass
 from functools import lru_cache
+from typing import ClassVar
 
 import numpy as np
 
@@ -23,8 +24,9 @@ from epsilons.statistics.order import Order
 _FREQUENCIES = 1 << 8
 #: Beyond this confidence the tail is followed by its slowest decay.
 _RESOLVED = 0.9999
-#: Cells that should hold less weight say nothing of heaps; what cells differ by is clear from so many standard errors.
-_FEW, _CLEAR = 0.3, 2.0
+#: The odds of a gap against an even spread before its cells are looked at: anywhere, and between clearly denser cells,
+#: which hold so much more than their noise of scale 1. Beyond e^50 odds are certain.
+_GAPS, _CAMPS, _CLEAR, _FAR = 0.05, 4.0, 3.0, 50.0
 #: Equally likely places of a Laplace noise of scale 1.
 _LAPLACE = laplace_quantile((np.arange(64) + 0.5) / 64)
 
@@ -37,6 +39,8 @@ class QuantileBar(ErrorBar):
     be on the roster; `slack` is how far a relation of preferences and values can move it; `drawn` is the standard
     deviation that the answer's own draw adds, in the same unit of weight; `step` lies between two grid points.
     """
+
+    no_error: ClassVar[str] = "It is not clear where values lie on both sides; the interval says what is certain."
 
     bounds: tuple[float, float]
     step: float
@@ -66,46 +70,64 @@ class QuantileBar(ErrorBar):
     def error(self, value: float) -> float | None:
         """The expected error: how far from the answer as much weight lies as noise and spread are worth.
 
-        In two ways: as if the weight lay evenly as far as noise reaches, and as it is shown, cell by cell, where heaps
-        and gaps matter. None where the cells could not show on both sides that the quantile lies within the bounds:
-        then how far off the answer is depends on values that were not seen.
+        In two ways: as if the weight lay evenly as far as noise reaches, and as it is shown, cell by cell. Or, where
+        that is more, how far the other side of a gap is that the cells may hide. None where the cells could not show on
+        both sides that the quantile lies within the bounds: then how far off the answer is depends on values that were
+        not seen.
         """
         low, high = self.interval(value, 0.95, population=False)
         reach, whole = float(self._reach(0.95, population=False).max(initial=0.0)), float(sum(self.weights))
-        # All cells together may look heavier than they are, by their noise; the more, the less there is.
-        noise = math.sqrt(2 * len(self.weights))
-        certain = whole - noise
-        if (low, high) == self.bounds or min(self.q, 1 - self.q) * (certain - noise / 2) <= reach:
+        # All cells together may look heavier than they are, by their noise.
+        certain = whole - 1.5 * math.sqrt(2 * len(self.weights))
+        if (low, high) == self.bounds or min(self.q, 1 - self.q) * certain <= reach:
             return None
-        places = np.array([self.bounds[0], *(cut + self.step / 2 for cut in self.cuts), self.bounds[1]])
         curve = rising(np.array([-self.q * whole, *rising(self._heights()), (1 - self.q) * whole]))
-        left, middle, right = (float(np.interp(height, curve, places)) for height in (-reach, 0.0, reach))
+        left, middle, right = (float(np.interp(height, curve, self._places)) for height in (-reach, 0.0, reach))
         sides = [away for end, away in ((low, middle - left), (high, right - middle)) if end not in self.bounds]
         if not sides:  # one value at a bound, which nearly everybody has
             return high - low
-        off = math.sqrt(self.luck**2 + self.slack**2 + self.drawn**2)
-        side = sum(sides) / len(sides)
-        even = off * side / reach
+        off, side = math.hypot(self.luck, self.slack, self.drawn), sum(sides) / len(sides)
         drawn = math.hypot(self.luck, self.drawn) / math.sqrt(2) * _LAPLACE
         moved = np.concatenate([drawn - self.slack, drawn + self.slack])
-        shown = float(np.mean((np.interp(moved, curve, places) - middle) ** 2))
-        heaps = min(self._heaps(left, right, reach / side) / reach**2, 1.0) if side > 0 else 0.0
-        error = math.sqrt(((even**2 + shown) / 2 + heaps * side**2 / 3) * whole / certain)
-        return min(error, self.bounds[1] - self.bounds[0])
+        shown = float(np.mean((np.interp(moved, curve, self._places) - middle) ** 2))
+        even = (off * side / reach) ** 2
+        gap = self._gap(value, (low, high), (left, right), reach / max(side, self.step), off)
+        return min(math.sqrt(max((even + shown) / 2, gap)), self.bounds[1] - self.bounds[0])
 
-    def _heaps(self, left: float, right: float, density: float) -> float:
-        """The mean square of heaps of weight within which answers cannot tell values apart, if the cells show any.
+    def _gap(
+        self, value: float, within: tuple[float, float], seen: tuple[float, float], density: float, off: float
+    ) -> float:
+        """The mean square of how far the quantile is from the answer if it lies on either side of a gap, at most.
 
-        Where values are spread evenly, cells differ from what their widths hold by their noise alone: by 1 on average,
-        give or take 1, and by 2 in mean square. What they differ by beyond that, if it is clear, is the work of values
-        that many share: between two heaps every answer is as good, so that it may be a whole heap of weight off.
+        Values may stand in two camps with nothing between them: every answer in the gap is as good, and noise alone
+        decides for a side. Any run of cells within the interval may be such a gap. How likely it is follows from its
+        cells' noise: beside cells that hold what their widths hold at an even `density`, as far as that was `seen`. It
+        is likely from the start where the cells on both sides of it are clearly denser. And the quantile lies beyond
+        it only if noise and spread (`off`) are worth the weight on the way there.
         """
-        cuts, weights = np.array(self.cuts), np.array(self.weights[1:-1])
-        held = density * np.diff(cuts)
-        inner = (cuts[:-1] >= left) & (cuts[1:] <= right) & (held > _FEW)
-        off = np.abs(weights - held)[inner]
-        clear = float((off - 1).sum()) > _CLEAR * math.sqrt(len(off))
-        return max(float((off**2 - 2).sum()), 0.0) if clear else 0.0
+        ends, weights = self._places, np.array(self.weights)
+        inside = np.flatnonzero((ends[:-1] >= within[0] - self.step) & (ends[1:] <= within[1] + self.step))
+        if len(inside) == 0:
+            return 0.0
+        widths, (first, last) = np.diff(ends), np.triu_indices(len(inside) + 1, 1)
+        first, last = first + inside[0], last + inside[0]
+        empty = np.abs(weights - density * widths) - np.abs(weights)
+        empty = np.where((ends[:-1] >= seen[0]) & (ends[1:] <= seen[1]), empty, np.minimum(empty, 0.0))
+        likely, held, there = (np.append(0.0, np.cumsum(part)) for part in (empty, weights, weights.clip(0.0)))
+        dense = np.maximum((held[last] - held[first]) / (ends[last] - ends[first]), density)
+        # Beyond the bounds there is no cell, so nothing is denser.
+        more, wide = np.concatenate([[-np.inf], weights - _CLEAR, [-np.inf]]), np.concatenate([[0.0], widths, [0.0]])
+        between = (more[first] > dense * wide[first]) & (more[last + 1] > dense * wide[last + 1])
+        odds = np.where(between, _CAMPS, _GAPS) * np.exp(np.clip(likely[last] - likely[first], -_FAR, _FAR))
+        here = float(np.interp(value, ends, there))
+        way = np.maximum(0.0, np.maximum(there[first] - here, here - there[last]))
+        squares = ((ends[first] - value) ** 2 + (ends[last] - value) ** 2) / 2
+        return float((odds / (1 + odds) * np.exp(-way * math.sqrt(2) / max(off, 1e-9)) * squares).max())
+
+    @property
+    def _places(self) -> Floats:
+        """Where cells end, from bound to bound."""
+        return np.array([self.bounds[0], *(cut + self.step / 2 for cut in self.cuts), self.bounds[1]])
 
     def _heights(self) -> Floats:
         return Bracket(0, tuple(range(len(self.cuts))), self.weights).heights(self.q)

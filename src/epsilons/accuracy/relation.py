@@ -6,14 +6,15 @@ differ, an answer may then be off by g spreads times `uneven`, whoever has which
 
 import math
 from collections.abc import Mapping, Sequence
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, replace
 from functools import cached_property
 from typing import Any, Self
 
 import numpy as np
 
 from epsilons.accuracy.intervals import half_width
-from epsilons.arguments.checks import ASSUMPTIONS
+from epsilons.arguments.checks import ASSUMPTIONS, Bought
+from epsilons.arguments.reading import AT_CENTRE
 from epsilons.display import Sheet, Shown, show, show_count
 from epsilons.noise.entropy import working_precision
 
@@ -58,19 +59,31 @@ class LevelAnswer:
 class Relation(Shown):
     """How far levels' expected means can lie from everyone's, by each level's own noisy mean.
 
-    `bound` is the largest such distance in spreads with a confidence of `confidence`: what `assume` takes, at no
-    further charge. `chance` is that of levels as different as these, or more, if all had the same expected mean.
+    `distance` is the largest with a confidence of `confidence`, in the units of the column, and `bound` in spreads. As
+    `assume` it serves means and sums of the same values over everyone, at no further charge. `chance` is that of levels
+    as different as these, or more, if all had the same expected mean.
     """
 
     levels: tuple[LevelAnswer, ...]
     spread: float
     confidence: float = 0.95
+    #: Which values it is about: bounds and column; whether some stood at the centre; and the release it was bought by.
+    within: str = ""
+    column: str = ""
+    imputed: bool = False
+    number: int | None = None
 
     @classmethod
     def of(cls, levels: Sequence[Mapping[str, Any]]) -> Self:
         """Of the levels' own answers, as a mixed mean releases them anyway."""
         rows = tuple(LevelAnswer(**row) for row in levels if row["people"] > 0)
         return cls(rows, math.sqrt(rows[0].sampling_variance * rows[0].people) if rows else 0.0)
+
+    @classmethod
+    def bought_by(cls, answer: Any) -> Self:
+        """What the release of a mixed mean says about the values that it was asked of."""
+        about = {"within": answer.statistic.partition(" ")[2], "column": answer.column, "number": answer.number}
+        return replace(cls.of(answer.details.get("levels", ())), **about, imputed=AT_CENTRE in answer.guarantee.caveats)
 
     @staticmethod
     def question(options: Mapping[str, Any]) -> dict[str, Any]:
@@ -95,9 +108,20 @@ class Relation(Shown):
         return tuple(found)
 
     @property
+    def distance(self) -> float:
+        """No level's expected mean is further from everyone's, in the units of the column."""
+        return max((abs(away) + off for away, off in self.distances), default=0.0)
+
+    @property
     def bound(self) -> float:
-        """No level's expected mean is further from everyone's, in spreads."""
-        return max((abs(away) + off for away, off in self.distances), default=0.0) / max(self.spread, 1e-300)
+        """The same in spreads."""
+        return self.distance / max(self.spread, 1e-300)
+
+    @property
+    def bought(self) -> Bought:
+        """What `assume` takes of it."""
+        where = "" if self.number is None else f" by release {self.number}"
+        return Bought(self.distance, self.within, self.column, f"as was found{where}, {self.confidence:.0%} sure")
 
     @property
     def least(self) -> float:
@@ -132,22 +156,24 @@ class Relation(Shown):
         """What follows, in plain words."""
         if len(self.levels) < 2:
             return "There is only one level to look at."
-        far = f"no level's expected mean is further than {show(self.bound * self.spread)} from everyone's"
+        far = f"no level's expected mean is further than {show(self.distance)} from everyone's"
         start = "Nothing suggests that people's preferences are related to their values"
         if self.chance < SUSPICIOUS:
             start = "People's preferences look related to their values"
-        return f"{start} (chance {self.chance:.2g}); {far}, which is {show(self.bound)} spreads of {show(self.spread)}."
+        told = f"{start} (chance {self.chance:.2g}); {far}, which is {show(self.bound)} spreads of {show(self.spread)}."
+        return f"{told} {AT_CENTRE}" if self.imputed else told
 
     def to_dict(self) -> dict[str, Any]:
         """Plain values that survive JSON."""
-        return {"bound": self.bound, "least": self.least, "chance": self.chance, "sentence": self.sentence}
+        told = {"bound": self.bound, "distance": self.distance, "least": self.least, "chance": self.chance}
+        return {**told, "sentence": self.sentence}
 
     def sheets(self) -> list[Sheet]:
         rows = [
             [row.level, show_count(row.people, "person", "people"), show(row.answer), f"{show(away)} ± {show(off)}"]
             for row, (away, off) in zip(self.levels, self.distances, strict=True)
         ]
-        notes = [self.sentence, "Use it as assume=..., at no further charge."]
+        notes = [self.sentence, "Means and sums of these values take it as assume, at no further charge."]
         return [Sheet("", ("level", "people", "noisy mean", "from everyone's"), rows, notes)]
 
 

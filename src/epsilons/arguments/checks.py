@@ -6,6 +6,7 @@ A check gives the value in one spelling or raises. It looks at public arguments 
 import math
 import sys
 from collections.abc import Iterable
+from dataclasses import dataclass
 from decimal import Decimal
 from fractions import Fraction
 from functools import partial
@@ -166,14 +167,40 @@ def check_gamma(gamma: Any) -> int:
     return check_whole(gamma, 2, LARGEST_GAMMA, refuse("gamma", gamma, rule, Argument("gamma", 3)))
 
 
-def check_assume(assume: Any) -> float:
-    """How far preferences may be related to values, in spreads: 0 for "unrelated", infinite for "nothing"."""
-    if isinstance(assume, str) and assume in RELATED:
-        return RELATED[assume]
-    try:
-        number = check_real(getattr(assume, "bound", assume))  # what `relation` found has a bound
-    except TypeError:
-        number = math.nan
+@dataclass(frozen=True)
+class Bought:
+    """How far levels' expected means lie from everyone's at most, in the units of a column: what `relation` found.
+
+    `within` are the bounds that values were cut to, `column` is empty for arrays, `source` says where it comes from.
+    """
+
+    distance: float
+    within: str
+    column: str
+    source: str
+
+    def check_speaks_of(self, described: str, column: str, everyone: bool) -> None:
+        """It bounds means of these values over everyone, not those of others, of some people, or of anything else."""
+        name, _, within = described.partition(" ")
+        same = name in ("mean", "sum") and (within, column) == (self.within, self.column)
+        if same and everyone:
+            return
+        values = f"values {self.within}" + (f" of {self.column!r}" if self.column else "")
+        rule = f"It bounds means of {values} over everyone, whoever has none at the centre: for their means and sums."
+        whole: Text = (Argument("missing", "center"), " or ", Argument("complete", True), ", without a condition")
+        what = ("A relation that was bought says nothing about this question.",)
+        raise PlanError(what, rule=rule, suggest=whole if same else Argument("assume", 0.3))
+
+
+def check_assume(assume: Any) -> float | Bought:
+    """How far preferences may be related to values: what `relation` found of a column, or a number of spreads."""
+    bought = getattr(assume, "bought", assume)
+    return bought if isinstance(bought, Bought) else check_related(assume)
+
+
+def check_related(assume: Any) -> float:
+    """The same in spreads: 0 for "unrelated", infinite for "nothing"."""
+    number = RELATED[assume] if isinstance(assume, str) and assume in RELATED else read_real(assume)
     if not number >= 0:
         rule = 'It is a distance in spreads, from 0; or "unrelated", which is 0, or "nothing".'
         raise refuse("assume", assume, rule, Argument("assume", 0.3))

@@ -14,7 +14,7 @@ from fractions import Fraction
 from functools import cache, cached_property, wraps
 from typing import TYPE_CHECKING, Any, ParamSpec, TypeVar
 
-from epsilons.arguments.checks import RELATED, check_share
+from epsilons.arguments.checks import RELATED, Bought, check_share
 from epsilons.arguments.options import (
     ARRAYS,
     BATCHES,
@@ -73,6 +73,8 @@ class AskOptions:
     rescale: bool | None = None
     neighbors: str = "absent"
     assume: float = DEFAULT_ASSUME
+    #: Instead: what a relation found, in the units of its column.
+    bought: Bought | None = None
     spread: float | None = None
     density: float | None = None
     location: float | None = None
@@ -109,6 +111,8 @@ class AskOptions:
         share = given.get("share", WHOLE_SHARE if front == ARRAYS else None)
         if share is None and front != ARRAYS:
             share = DEFAULT_SHARE
+        if isinstance(checked.get("assume"), Bought):
+            checked["bought"] = checked.pop("assume")
         if checked.get("threshold") == "best":  # the default, spelled out: the same question
             checked["threshold"] = None
         made = cls(**checked, share=None if checked.get("error") is not None else check_share(share))
@@ -155,13 +159,14 @@ class AskOptions:
     def identity(self) -> dict[str, Any]:
         """What of it makes another question, except the rows."""
         settings = {name: value for name, value in vars(self.settings).items() if value is not None}
+        related = self.assume if self.bought is None else {"distance": self.bought.distance}
         return {
             "share": None if self.share is None else str(self.share),
             "error": self.error,
             "mechanism": self.mechanism,
             # In one spelling: 1 and 1.0 are the same gamma.
             "settings": {name: v if isinstance(v, (bool, str)) else float(v) for name, v in settings.items()},
-            "assume": next((name for name, g in RELATED.items() if g == self.assume), self.assume),
+            "assume": next((name for name, g in RELATED.items() if g == related), related),
             "guesses": [self.spread, self.density, self.location],
             "privacy": self.privacy,
             "seeded": self.entropy is not None,

@@ -15,9 +15,10 @@ from fractions import Fraction
 from typing import Any
 
 from epsilons.arguments.checks import check_name
-from epsilons.errors import Argument, DataError, PlanError
+from epsilons.errors import Argument, DataError, PlanError, Text
 
 _CALL = "lambda data, epsilon: ..."
+_TOTALS = "Totals can be: numbers, and lists, arrays or dicts of them."
 #: What epsilon and data are called by those who do not call them so; in this place they are the wrong way round.
 _EPSILONS = {"eps", "e", "budget", "privacy", "epsilons", "privacy_budget", "loss"}
 _DATA = {"data", "sample", "values", "rows", "records", "x", "df", "frame", "table", "dataset", "people", "d"}
@@ -77,15 +78,19 @@ def run_algorithm(algorithm: Algorithm, sample: Any, epsilon: float, chances: An
     """The algorithm's result; whatever it raises or warns of becomes one fixed text, since it may be data.
 
     `chances` are those of the sample's records, `told` is what is said of the sample. A result that cannot be rescaled
-    is a failure like any other.
+    is a failure too, which says so: it follows from what the algorithm gave.
     """
     leaks, more = False, {"chances": chances} if algorithm.takes_chances else {}
+    what, rule = "The algorithm failed.", "What it raised is not shown: it may be data."
+    hint: Text = "run it by itself on made-up data of the same kind"
     try:
         with warnings.catch_warnings():
             warnings.simplefilter("ignore")
             for leak in _leak_warnings():
                 warnings.simplefilter("error", leak)
             found = algorithm.run(sample, epsilon, **more)
+            what, rule = "What the algorithm returned cannot be rescaled.", _TOTALS
+            hint = ("leave ", Argument("rescale"), " out, and rescale by its details")
             return scale_totals(found, told["fraction"]) if told["rescaled"] else found
     except _RefusalError:  # ours, about public facts; whatever else is raised may carry data, also as one of our errors
         raise
@@ -94,8 +99,7 @@ def run_algorithm(algorithm: Algorithm, sample: Any, epsilon: float, chances: An
     if leaks:
         what = "The algorithm says of itself that it would read public facts from the data."
         raise PlanError(what, rule="That would leak it.", suggest="give it all its bounds")
-    rule = "What it raised is not shown: it may be data."
-    raise DataError("The algorithm failed.", rule=rule, suggest="run it by itself on made-up data of the same kind")
+    raise DataError(what, rule=rule, suggest=hint)
 
 
 def scale_totals(value: Any, fraction: float) -> Any:
@@ -104,6 +108,8 @@ def scale_totals(value: Any, fraction: float) -> Any:
         return {key: scale_totals(one, fraction) for key, one in value.items()}
     if isinstance(value, list | tuple):
         return [scale_totals(one, fraction) for one in value]
+    if isinstance(value, bool):
+        raise TypeError
     return value / fraction
 
 

@@ -37,14 +37,15 @@ def plan(*given: Any, **named: Any) -> Plan:
 def relation(values: Any, epsilons: Any, **options: Any) -> Relation:
     """How far levels' expected means can lie from everyone's: what later questions may take as `assume`, for free.
 
-    Each level's own noisy mean is bought, as by `eps.mean(..., mechanism="mixed")`, whose options these are.
+    Each level's own noisy mean is bought, as by `eps.mean(..., mechanism="mixed")`, whose options these are. Missing
+    values stand at the centre of the bounds. Means and sums of the same values within the same bounds take it.
 
     >>> import epsilons as eps
-    >>> found = eps.relation([20, 30, 40] * 400, [0.5, 1, 2] * 400, bounds=(0, 100), share=0.1)
-    >>> answer = eps.mean([20, 30, 40] * 400, [0.5, 1, 2] * 400, bounds=(0, 100), share=0.9, assume=found)
+    >>> wages, whole = [20, 30, 40] * 400, {"bounds": (0, 100), "complete": True}
+    >>> found = eps.relation(wages, [0.5, 1, 2] * 400, share=0.1, **whole)
+    >>> answer = eps.mean(wages, [0.5, 1, 2] * 400, share=0.9, assume=found, **whole)
     """
-    answer = globals()["mean"](values, epsilons, **Relation.question(options))
-    return Relation.of(answer.details.get("levels", ()))
+    return Relation.bought_by(globals()["mean"](values, epsilons, **Relation.question(options)))
 
 
 plan.__signature__ = plan_signature(ARRAYS, Plan)  # type: ignore[attr-defined]

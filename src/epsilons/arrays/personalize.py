@@ -11,10 +11,18 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from epsilons.arguments.checks import check_entropy, check_name, check_share, check_truth, check_whole, refuse
+from epsilons.arguments.checks import (
+    ASSUMPTIONS,
+    check_entropy,
+    check_name,
+    check_share,
+    check_truth,
+    check_whole,
+    refuse,
+)
 from epsilons.arrays.algorithms import Algorithm, read_algorithm, run_algorithm
 from epsilons.errors import Argument, DataError, PlanError, PreferenceError
-from epsilons.guarantee import NANO, NEIGHBORS, to_epsilon
+from epsilons.guarantee import NANO, NEIGHBORS, Guarantee, to_epsilon
 from epsilons.mechanisms.base import Account
 from epsilons.mechanisms.threshold import resolve_threshold
 from epsilons.noise.coins import keep_people
@@ -22,7 +30,8 @@ from epsilons.noise.entropy import ALWAYS, Entropy, is_private, system
 from epsilons.noise.weighing import keep_chance
 from epsilons.planner.plan import nobody_left
 from epsilons.preferences import Levels, Preferences, Roster, aligned_roster, read_ids, roster_of
-from epsilons.release import Release, algorithm_release
+from epsilons.release import Release
+from epsilons.release.answer import build_release, list_caveats
 
 
 def personalize(
@@ -230,3 +239,28 @@ def _pick(data: Any, chosen: NDArray[np.bool_]) -> Any:
     if hasattr(data, "shape"):  # numpy, polars, sparse matrices
         return data[places]
     return [data[place] for place in places.tolist()]
+
+
+def algorithm_release(
+    name: str,
+    value: Any,
+    levels: Levels,
+    account: Account,
+    threshold: int,
+    neighbors: str,
+    claim: str,
+    private: bool,
+    details: Mapping[str, Any],
+) -> Release:
+    """The result of another's private algorithm on a sample; the promise rests on their claim, which it names."""
+    return build_release(
+        account,
+        Guarantee(neighbors, account.losses, caveats=list_caveats(levels, private, (claim,))),
+        statistic=name,
+        value=value,
+        mechanism="sample",
+        why=f"A random sample, likelier the more was granted; then the algorithm at {to_epsilon(threshold):.4g}.",
+        assumption=ASSUMPTIONS["unrelated"],
+        no_interval="How far this algorithm errs is not known here.",
+        details={"threshold": to_epsilon(threshold), **details},
+    )

@@ -9,7 +9,7 @@ import json
 import re
 import sys
 import textwrap
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from io import TextIOWrapper
 from typing import TYPE_CHECKING, Any, TypeVar
 
@@ -100,7 +100,9 @@ def ask_once(people: Dataset, ask: Callable[[], _T]) -> tuple[_T, bool]:
     """(what was answered, whether it is a stored answer); a note if nothing was charged since it was asked before."""
     before = len(people.history())
     answer = ask()
-    stored = len(people.history()) == before
+    releases: Iterable[Any] = answer.values() if isinstance(answer, Mapping) else [answer]
+    # What comes from the roster is not stored, and has no number.
+    stored = len(people.history()) == before and any(release.number is not None for release in releases)
     if stored:
         note("Asked before: this is the stored answer, and nothing was charged again.")
     return answer, stored
@@ -175,10 +177,12 @@ def _explain(release: Release, verbose: bool) -> str:
     """Who answered and how far it errs; why there is no interval."""
     if release.error == 0:
         return release.why
-    error = "" if release.error is None else f", error {show_errors(release.error)}"
+    error = "" if release.error is None else f", error {show_errors(release.error)}{release.error_source}"
     error += "" if release.models or not error else f" {holds(release.assumption)}"
     why = f" {release.why}" if verbose else ""
     none = f" No interval: {release.no_interval[:1].lower()}{release.no_interval[1:]}" if release.no_interval else ""
+    if release.models and release.no_error:
+        none = f" No error: {release.no_error[:1].lower()}{release.no_error[1:]}"
     return f"By {release.mechanism}{error}.{why}{none}"
 
 

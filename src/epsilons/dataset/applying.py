@@ -15,7 +15,7 @@ import numpy as np
 from sqlglot import exp
 
 from epsilons.arrays.algorithms import Algorithm, run_algorithm
-from epsilons.arrays.personalize import Sampling
+from epsilons.arrays.personalize import Sampling, algorithm_release
 from epsilons.dataset.attempt import Attempt, spendable_for
 from epsilons.dataset.facts import TableFacts
 from epsilons.dataset.people import TablePeople
@@ -26,7 +26,7 @@ from epsilons.engines.trees import Predicate, column
 from epsilons.errors import DataError, PlanError
 from epsilons.noise.entropy import is_private, system
 from epsilons.preferences import Levels
-from epsilons.release.answer import Release, algorithm_release, tell_question
+from epsilons.release.answer import Release, tell_question
 from epsilons.release.door import Sketch, cannot_resume
 from epsilons.summaries.sql import Prepared
 

@@ -71,7 +71,7 @@ class Attempt:
         asked, epoch, seeded = self.asked, self.preparation.epoch, self.seeded
         about = {"dataset": self.facts.name, "version": self.facts.version, **asked.about()}
         caveats = () if self.facts.lasting else (IN_MEMORY,)
-        if asked.kind == "count" and counts_levels(asked, self.facts):
+        if asked.on_preference and counts_levels(asked, self.facts):
             return replace(count_levels(asked, self.facts, self.cohorts), **about).about(None, last=caveats)
         key, dataset = question_key(self.facts, asked), self.registry.dataset
         individual = asked.options.privacy != "personalized"

@@ -16,6 +16,7 @@ from epsilons.ledger.values import Stored
 from epsilons.planner.guesses import Known, in_use
 from epsilons.release.answer import Release
 from epsilons.release.stored import read_stored
+from epsilons.statistics.regression import Regression
 
 #: (guess, how far it may be off, number of the release)
 _Found = tuple[float, float, int]
@@ -59,7 +60,9 @@ def _density(asked: TableQuestion, facts: TableFacts, past: list[Release], peopl
 
 
 def _spread(asked: TableQuestion, facts: TableFacts, past: list[Release], people: int) -> Iterator[_Found]:
-    """From variances of the column."""
+    """From variances of the column; how far a model's targets stray from it is another matter."""
+    if isinstance(asked.question.statistic, Regression):
+        return
     for one in _of_column(asked, past, "variance"):
         if _says_much(one.value, one.error):
             yield math.sqrt(one.value), one.error / 2 / math.sqrt(one.value), one.number or 0

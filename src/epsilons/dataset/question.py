@@ -4,7 +4,7 @@ import hashlib
 import json
 import math
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 from epsilons.arguments.checks import BOUNDS_RULE
@@ -20,6 +20,7 @@ from epsilons.statistics.base import Question, RowScope, Scope
 from epsilons.summaries.columns import Keys
 
 ABOUT_PREFERENCES = "It is about preferences themselves, so nothing is assumed about how they relate to values."
+ROWS_ARE_PRIVATE = "How many rows people have is private, and charged for; how many people there are is free."
 _FEATURES = Argument("features", ["age", "schooling"])
 _MODEL_BOUNDS = Argument("bounds", {"wage": (0, 100), "age": (15, 90)})
 
@@ -34,6 +35,8 @@ class TableQuestion:
     by: Keys | None
     notes: tuple[str, ...]
     options: AskOptions
+    #: Whether the column of preferences is all that it looks at.
+    on_preference: bool = field(default=False, kw_only=True)
 
     @property
     def kind(self) -> str:
@@ -87,12 +90,17 @@ def parse_question(call: Call, facts: TableFacts) -> TableQuestion:
         rows = RowScope(Scope(facts.rows, groups), column=column is not None, neighbors=facts.neighbors)
         over, note = rows.asked(entry, options, declared)
         statistic = entry.build(own, over)
-    looked_at = {column, *(where.columns if where else ()), *(kind.name for kind in (by.columns if by else ()))}
-    if facts.preference is not None and facts.preference in looked_at:  # nor is a count of people about any column
-        options, note = replace(options, assume=math.inf), f"{note} {ABOUT_PREFERENCES}"
+    looked_at = {*(where.columns if where else ()), *(kind.name for kind in (by.columns if by else ()))}
+    looked_at |= set() if column is None else {column}
+    on_preference = looked_at == {facts.preference}
+    if facts.preference in looked_at:
+        options, note = replace(options, assume=math.inf, bought=None), f"{note} {ABOUT_PREFERENCES}"
+    if on_preference and facts.rows > 1 and entry.column == "optional":
+        note = f"{note} {ROWS_ARE_PRIVATE}"
     capped = f"At most {facts.rows} rows of each person are used, and all of them are protected together."
     notes = (note, capped) if facts.rows > 1 else (note,)
-    return TableQuestion(Question.of(statistic, options, facts.neighbors), column, where, by, notes, options)
+    question = Question.of(statistic, options, facts.neighbors, column=column or "")
+    return TableQuestion(question, column, where, by, notes, options, on_preference=on_preference)
 
 
 def _with_keys(by: Any, facts: TableFacts) -> Any:

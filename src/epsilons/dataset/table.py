@@ -156,10 +156,10 @@ class Dataset(Registered, Questions):
         """How far levels' expected means can lie from everyone's: what later questions may take as `assume`, for free.
 
         Each level's own noisy mean is bought with a share of everybody's grant, as by `mean(..., mechanism="mixed")`;
-        other options are those of a mean. Missing values stand at the centre of the bounds.
+        other options are those of a mean. Missing values stand at the centre of the bounds. Means and sums of the
+        column within the same bounds take it, without a condition.
         """
-        answer = self.mean(column, share=share, **Relation.question(options))
-        return Relation.of(answer.details.get("levels", ()))
+        return Relation.bought_by(self.mean(column, share=share, **Relation.question(options)))
 
     def __str__(self) -> str:
         return str(self.describe())
@@ -198,7 +198,7 @@ class Dataset(Registered, Questions):
     def _plan(self, call: Call, past: bool) -> Plan:
         """Every mechanism for a question, with what everybody has left; with `past` by what past answers tell."""
         asked, options = self._parse(call), call.options
-        if counts_levels(asked, self._facts):
+        if asked.on_preference and counts_levels(asked, self._facts):
             raise NothingToPlanError("There is nothing to plan.", rule=FROM_THE_ROSTER)
         with self._lock:
             self._refresh()

@@ -14,6 +14,7 @@ a time in proportion to the text.
 """
 
 import math
+import operator
 from abc import ABC, abstractmethod
 from dataclasses import dataclass
 from datetime import date, datetime
@@ -37,6 +38,9 @@ _CONTEXT = Context(prec=60)
 
 NODES: dict[str, type[exp.Expr]] = {
     "=": exp.EQ, "<>": exp.NEQ, "<": exp.LT, "<=": exp.LTE, ">": exp.GT, ">=": exp.GTE,
+}  # fmt: skip
+_SIGNS = {
+    "=": operator.eq, "<>": operator.ne, "<": operator.lt, "<=": operator.le, ">": operator.gt, ">=": operator.ge,
 }  # fmt: skip
 #: What a pattern asks for, by whether it has % before its text and after it.
 _PATTERNS: dict[tuple[bool, bool], type[exp.Expr]] = {
@@ -216,6 +220,10 @@ class Predicate(ABC):
         """The columns that it looks at."""
 
     @abstractmethod
+    def holds(self, value: Canonical | None) -> bool:
+        """Whether one value meets it that is known without looking at rows; all columns are the same one."""
+
+    @abstractmethod
     def tree(self) -> exp.Expr:
         """A fresh tree: 1 for the rows that meet the condition, 0 for all others."""
 
@@ -248,6 +256,19 @@ class Comparison(Predicate):
             return repr(value) if self.column.floating else write_units(int(value), self.column.scale)
         return "'" + str(value).replace("'", "''") + "'"
 
+    def holds(self, value: Canonical | None) -> bool:
+        if not self.values or value is None:
+            return not self.values and (value is None) == (self.sign == "IS NULL")
+        sign, first = self.sign.removeprefix("NOT "), self.values[0]
+        if sign == "LIKE":
+            before, sought, after = split_like(str(first))
+            text, start = str(value), str(value).find(sought)
+            found = text == sought if not (before or after) else start >= 0
+            found = found and (before or text.startswith(sought)) and (after or text.endswith(sought))
+        else:
+            found = value in self.values if sign == "IN" else bool(_SIGNS[sign](value, first))
+        return found == (sign == self.sign)
+
     def tree(self) -> exp.Expr:
         if not self.values:
             return bit(missing(self.column)) if self.sign == "IS NULL" else present(self.column)
@@ -272,6 +293,9 @@ class Never(Predicate):
     columns: frozenset[str] = frozenset()
     text: ClassVar[str] = "FALSE"
 
+    def holds(self, value: Canonical | None) -> bool:
+        return False
+
     def tree(self) -> exp.Expr:
         return whole(0)
 
@@ -290,6 +314,9 @@ class Several(Predicate):
     @property
     def columns(self) -> frozenset[str]:
         return frozenset[str]().union(*(part.columns for part in self.parts))
+
+    def holds(self, value: Canonical | None) -> bool:
+        return (all if self.every else any)(part.holds(value) for part in self.parts)
 
     def tree(self) -> exp.Expr:
         return join_bits([part.tree() for part in self.parts], self.every)

@@ -11,6 +11,7 @@ from epsilons.preferences import Levels
 from epsilons.statistics.additive import Counting
 from epsilons.statistics.base import Question
 from epsilons.statistics.order import Order
+from epsilons.statistics.regression import LinearRegression
 from epsilons.statistics.total import Bounded
 
 
@@ -67,6 +68,8 @@ def in_use(question: Question) -> dict[str, float]:
         low, high = statistic.bounds
         found["spread"] = (high - low) / 4 if question.spread is None else question.spread
         found["location"] = (low + high) / 2 if question.location is None else question.location
+    elif isinstance(statistic, LinearRegression):
+        found["spread"] = statistic.unit / 2 if question.spread is None else question.spread
     return found
 
 

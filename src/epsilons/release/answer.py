@@ -110,12 +110,28 @@ class Release(Shown):
         """
         confidence = check_confidence(confidence)
         population = check_name("target", target, ("roster", "population")) == "population"
-        if self.models is None:
-            raise PlanError("There is no honest interval for this answer.", rule=self.no_interval)
-        if not isinstance(self.value, dict):
-            return _plain_pair(self.models[0].interval(float(self.value), confidence, population))
-        pairs = zip(self.value.items(), self.models, strict=True)
-        return {key: _plain_pair(model.interval(value, confidence, population)) for (key, value), model in pairs}
+        numbers = self.value if isinstance(self.value, dict) else {None: self.value}
+        if self.mechanism == EXACT and not population:
+            found = {key: (value, value) for key, value in numbers.items()}
+        elif self.models is None:
+            rule = self.no_interval or "It is exact for the people on the roster, and says nothing of others."
+            raise PlanError("There is no honest interval for this answer.", rule=rule)
+        else:
+            pairs = zip(numbers.items(), self.models, strict=True)
+            found = {k: _plain_pair(bar.interval(float(v), confidence, population)) for (k, v), bar in pairs}
+        return found if isinstance(self.value, dict) else found[None]
+
+    @property
+    def no_error(self) -> str:
+        """Why nothing is said of the error, or of that of some groups; empty where it is said of all."""
+        stated = self.error.values() if isinstance(self.error, dict) else (self.error,)
+        return "" if None not in stated else self.models[0].no_error if self.models else self.no_interval
+
+    @property
+    def error_source(self) -> str:
+        """What an error rests on that no released number bears out: " by the plan's guesses", or nothing."""
+        planned = self.models is None and self.error and not isinstance(self.value, dict)
+        return " by the plan's guesses" if planned else ""
 
     def to_dict(self) -> dict[str, Any]:
         """Plain values that survive JSON, and `from_dict` undoes."""
@@ -183,13 +199,15 @@ class Release(Shown):
     def __str__(self) -> str:
         if isinstance(self.value, dict):
             errors = self.error if isinstance(self.error, dict) else {}
-            bars = {key: "" if error is None else f" ± {show(error)}" for key, error in errors.items()}
+            bars = {key: f" ± {'unknown' if error is None else show(error)}" for key, error in errors.items()}
             first = list(self.value.items())[:6]
             shown = "{" + ", ".join(f"{show_key(k)}: {show(v)}{bars.get(k, '')}" for k, v in first)
             shown += ", ...}" if len(self.value) > 6 else "}"
         else:
             shown = show(self.value)
-        error = "" if self.error is None or isinstance(self.error, dict) else f" ± {show(self.error)}"
+        told = "unknown" if self.error is None else show(self.error)
+        bare = isinstance(self.error, dict) or (self.error is None and not self.models)
+        error = "" if bare else f" ± {told}{self.error_source}"
         since = "".join(f" [{caveat[:-1]}]" for caveat in self.guarantee.caveats if caveat.startswith(NOT_DP))
         warning = since if self.private else " [NOT PRIVATE: seeded]"
         held = "" if self.error in (None, 0.0) and not self.models else f" {holds(self.assumption)}"
@@ -197,7 +215,7 @@ class Release(Shown):
         return printable(told) + (f"\n{self.citation}" if self.citation else "")
 
     def sheets(self) -> list[Sheet]:
-        intervals, rows = None if self.models is None else self.interval(), []
+        intervals, rows = self.interval() if self.models or self.mechanism == EXACT else None, []
         for key, value in self.value.items() if isinstance(self.value, dict) else [("", self.value)]:
             bar = intervals[key] if isinstance(intervals, dict) else intervals
             error = self.error.get(key) if isinstance(self.error, dict) else self.error
@@ -205,6 +223,8 @@ class Release(Shown):
             rows.append([show_key(key), show(value), show(error), span])
         notes = [f"By {self.mechanism}: {self.why}"]
         notes += [f"No interval: {self.no_interval}"] if self.no_interval else []
+        notes += [f"No error: {self.no_error}"] if self.no_error and self.models else []
+        notes += [f"The error is that expected{self.error_source}."] if self.error_source else []
         notes += [self.details["quality"]] if "quality" in self.details else []
         notes += [f"Condition: {self.assumption}.", *([f"{self.citation}."] if self.citation else [])]
         paid = [[self.levels[granted], show(spent)] for granted, spent in self.charges.items()]
@@ -286,32 +306,6 @@ def exact_release(
         error=0.0,
         mechanism=EXACT,
         why=EVERYONE_PUBLIC,
-        no_interval="The answer is exact.",
-    )
-
-
-def algorithm_release(
-    name: str,
-    value: Any,
-    levels: Levels,
-    account: Account,
-    threshold: int,
-    neighbors: str,
-    claim: str,
-    private: bool,
-    details: Mapping[str, Any],
-) -> Release:
-    """The result of another's private algorithm on a sample; the promise rests on their claim, which it names."""
-    return build_release(
-        account,
-        Guarantee(neighbors, account.losses, caveats=list_caveats(levels, private, (claim,))),
-        statistic=name,
-        value=value,
-        mechanism="sample",
-        why=f"A random sample, likelier the more was granted; then the algorithm at {to_epsilon(threshold):.4g}.",
-        assumption=ASSUMPTIONS["unrelated"],
-        no_interval="How far this algorithm errs is not known here.",
-        details={"threshold": to_epsilon(threshold), **details},
     )
 
 

@@ -2,15 +2,10 @@
 
 A statistic is a frozen value that holds the public arguments of a question (bounds, grid, edges) and its scope: a
 condition, groups, several rows per person, values left out. It turns values into a summary per level, in integers, and
-says how far one person can move that summary. Given who weighs how much, its family draws:
-
-- `additive.Additive`: the summary is one integer vector per part, added up over people (count, sum, mean, variance,
-  histogram, models);
-- `order.Order`: the summary is the sorted grid cells of the values (median, quantile, minimum, maximum, k-th largest).
-
-How far the answers of a family err is in `accuracy/`. Nothing here depends on a mechanism, and nothing raises because
-of a value: what is missing or not a number goes to the public default named in each file, what is out of bounds goes to
-the bound.
+says how far one person can move that summary. Given who weighs how much, its family draws: `additive.Additive` by one
+integer vector per part, added up over people; `order.Order` by the sorted grid cells of the values. How far answers err
+is in `accuracy/`. Nothing here depends on a mechanism, and nothing raises because of a value: what is missing or not a
+number goes to the public default named in each file, what is out of bounds goes to the bound.
 """
 
 from __future__ import annotations
@@ -27,7 +22,7 @@ from typing import TYPE_CHECKING, Any, ClassVar, cast
 import numpy as np
 from numpy.typing import NDArray
 
-from epsilons.arguments.checks import ASSUMPTIONS, PRIVACIES, check_assume, check_guess, check_name
+from epsilons.arguments.checks import ASSUMPTIONS, PRIVACIES, Bought, check_guess, check_name, check_related
 from epsilons.arguments.reading import NOT_COUNTED, AskOptions
 from epsilons.guarantee import NANO, NEIGHBORS, to_epsilon
 from epsilons.noise.entropy import ALWAYS, Entropy
@@ -52,8 +47,8 @@ class Scope:
     A person's rows are capped once, before any condition and any grouping. Whatever is asked, the reach of a sum is
     taken over all groups together, in L1: a person's rows may lie in different groups, and under "replace" all of them
     may move from one group to another (docs/theory.md, "filtered"). `fraction` is a public guess of the part of people
-    who count, in each group. It steers plans and weights only. With `only_missing` everybody is asked, with one row
-    each: the number of values is private for no other reason than that some may be missing.
+    who count, in each group, for plans and weights only. With `only_missing` everybody is asked, with one row each: the
+    number of values is private for no other reason than that some may be missing.
     """
 
     rows: int = 1
@@ -150,10 +145,10 @@ class RowScope:
 class Question:
     """What is asked, against which neighbours it is protected, and what is publicly expected of the values.
 
-    `spread`, `density` and `location` are public guesses of the standard deviation, of the fraction of ones and of the
-    mean. They steer weights and predicted errors, never the guarantee. Any `privacy` but "personalized" is weaker and
-    must be asked for; for "group", `groups` are nano-epsilons of 1, 2, ... people. `assume` is how far preferences may
-    be related to values (`accuracy/relation.py`).
+    `spread`, `density`, `location`: public guesses of the standard deviation, the fraction of ones, the mean, to steer
+    weights and predicted errors, never the guarantee. Any `privacy` but "personalized" is weaker and must be asked for;
+    for "group", `groups` are nano-epsilons of 1, 2, ... people. `assume` is how far preferences may be related to
+    values (`accuracy/relation.py`), in spreads; what was `bought` is a distance, whatever the spread.
     """
 
     statistic: Statistic
@@ -164,13 +159,15 @@ class Question:
     location: float | None = None
     privacy: str = "personalized"
     groups: tuple[int, ...] = ()
+    bought: Bought | None = None
 
     def __post_init__(self) -> None:
         check_name("neighbors", self.neighbors, NEIGHBORS)
         check_name("privacy", self.privacy, PRIVACIES)
-        object.__setattr__(self, "assume", check_assume(self.assume))
         for name in ("spread", "density", "location"):
             object.__setattr__(self, name, check_guess(name, getattr(self, name)))
+        told = self.assume if self.bought is None else self.bought.distance / self.statistic.related(self)[1]
+        object.__setattr__(self, "assume", check_related(told))
 
     @property
     def condition(self) -> str:
@@ -178,15 +175,21 @@ class Question:
         if self.assume == 0 or math.isinf(self.assume):
             return ASSUMPTIONS["nothing" if self.assume else "unrelated"]
         what, spread = self.statistic.related(self)
-        return f"no level's expected {what} is further than {self.assume * spread:,.4g} from everyone's"
+        source = "" if self.bought is None else f", {self.bought.source}"
+        told = f"no level's expected {what} is further than {self.assume * spread:,.4g} from everyone's{source}"
+        return told if spread > 0 else ASSUMPTIONS["nothing"]  # of the largest value no error is stated
 
     @classmethod
-    def of(cls, statistic: Statistic, options: AskOptions, neighbors: str, groups: tuple[int, ...] = ()) -> Question:
-        """A statistic under the assumptions that a caller made."""
+    def of(
+        cls, statistic: Statistic, options: AskOptions, neighbors: str, groups: tuple[int, ...] = (), column: str = ""
+    ) -> Question:
+        """A statistic, of a column if any, under the assumptions that a caller made."""
         guesses = (options.spread, options.density, options.location)
+        if options.bought is not None:
+            options.bought.check_speaks_of(statistic.describe(), column, statistic.scope is None)
         if options.privacy == "personalized":
             statistic = statistic.paying_for_interval(options.for_interval)
-        return cls(statistic, neighbors, options.assume, *guesses, options.privacy, groups)
+        return cls(statistic, neighbors, options.assume, *guesses, options.privacy, groups, options.bought)
 
 
 @dataclass(frozen=True)
@@ -236,10 +239,7 @@ class Statistic(ABC):
         """For titles: "mean in [0, 100]"."""
 
     def identity(self) -> str:
-        """Everything that makes it this statistic and not another one, as question keys hold it.
-
-        Ledgers store keys for good: they are spelled as in the first version, where a scope made a class of its own.
-        """
+        """What makes it this statistic and no other, as keys hold it for good: spelled as in the first version."""
         return repr(self)
 
     @abstractmethod
@@ -272,9 +272,8 @@ class Statistic(ABC):
 
     def completed(self) -> Statistic | None:
         """This statistic if nothing were missing; None where that would not make the number of values public."""
-        if self.scope is None or not self.scope.only_missing:
-            return None
-        return cast(Statistic, replace(cast(Any, self), scope=None))
+        missing = self.scope is not None and self.scope.only_missing
+        return cast(Statistic, replace(cast(Any, self), scope=None)) if missing else None
 
     def check_people(self, levels: Levels) -> None:  # noqa: B027 most statistics can be asked of any number
         """Refuse what so many people cannot give."""

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import math
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -78,15 +79,49 @@ def test_levels_bound_a_relation_from_above_and_below() -> None:
     assert "further than" in str(apart)
 
 
-def test_a_relation_that_was_bought_is_what_later_questions_assume() -> None:
-    rng = np.random.default_rng(1)
-    values = rng.normal(50, 10, len(LEVELS) * 20)
-    grants = np.repeat(LEVELS, 20)
-    found = eps.relation(values, grants, bounds=(0, 100), share=0.2)
+def buy(**options: Any) -> tuple[Any, dict[str, Any], Relation]:
+    """(values, what later questions are given, what was found), of people who are hardly related to their values."""
+    values = np.random.default_rng(1).normal(50, 10, len(LEVELS) * 20)
+    given: dict[str, Any] = {"epsilons": np.repeat(LEVELS, 20), "bounds": (0, 100), **options}
+    return values, given, eps.relation(values, **given, share=0.2)
+
+
+def test_a_relation_that_was_bought_is_a_distance_whatever_spread_is_guessed_later() -> None:
+    values, given, found = buy(complete=True)
     assert 0 < found.bound < 0.5
-    later = eps.mean(values, grants, bounds=(0, 100), share=0.8, assume=found)
-    assert later.assumption in (Question(Mean((0, 100)), assume=found).condition, later.assumption)
-    assert eps.plan("mean", grants, bounds=(0, 100), assume=found).question.assume == found.bound
+    assert found.distance == pytest.approx(found.bound * found.spread)
+    said = f"no level's expected mean is further than {found.distance:.4g} from everyone's, as was found, 95% sure"
+    for spread in (None, 5.0, 40.0):
+        later = eps.mean(values, share=0.8, assume=found, spread=spread, mechanism="weighted", **given)
+        assert later.assumption == said
+        plan = eps.plan("mean", given["epsilons"], bounds=(0, 100), complete=True, assume=found, spread=spread)
+        assert plan.assumption == said
+        assert plan.question.assume * plan.question.statistic.related(plan.question)[1] == pytest.approx(found.distance)
+        guessed = replace(plan.question, spread=3.0)  # as by a past answer
+        assert guessed.condition == said
+
+
+@pytest.mark.parametrize(
+    ("name", "changed", "hint"),
+    [
+        ("median", {}, "assume=0.3"),
+        ("variance", {}, "assume=0.3"),
+        ("mean", {"bounds": (0, 200)}, "assume=0.3"),
+        ("mean", {"complete": False}, "missing='center'"),
+    ],
+)
+def test_a_relation_that_was_bought_speaks_of_nothing_else(name: str, changed: dict[str, Any], hint: str) -> None:
+    values, given, found = buy(complete=True)
+    with pytest.raises(eps.PlanError, match="says nothing about this question") as raised:
+        getattr(eps, name)(values, assume=found, **(given | changed))
+    assert hint in str(raised.value)
+    later = eps.sum(values, assume=found, mechanism="weighted", **given)
+    assert later.assumption.endswith("as was found, 95% sure")
+
+
+def test_a_relation_says_where_missing_values_stand() -> None:
+    assert "centre" not in buy(complete=True)[2].sentence
+    assert buy()[2].sentence.endswith("Missing values stand at the centre of the bounds.")
 
 
 @pytest.mark.parametrize("related", [0.0, 0.5])

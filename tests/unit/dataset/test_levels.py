@@ -10,7 +10,7 @@ import pytest
 
 import epsilons as eps
 from epsilons.arguments.checks import ASSUMPTIONS
-from epsilons.dataset.question import ABOUT_PREFERENCES
+from epsilons.dataset.question import ABOUT_PREFERENCES, ROWS_ARE_PRIVATE
 
 WORDS = {"strict": 0.05, "standard": 0.5, "open": 2.0}
 CHOSEN = ["strict"] * 50 + ["standard"] * 30 + ["open"] * 20
@@ -35,6 +35,68 @@ def test_how_many_chose_what_is_exact_and_free(people: eps.Dataset) -> None:
         people.plan("count", by={"privacy": ["strict"]})
 
 
+@pytest.mark.parametrize(
+    ("condition", "number"),
+    [
+        ("privacy = 'strict'", 50),
+        ("privacy IN ('strict', 'open') AND privacy <> 'open'", 50),
+        ("NOT privacy = 'strict'", 50),
+        ("privacy LIKE 's%'", 80),
+        ("privacy NOT LIKE '%t'", 50),
+        ("privacy LIKE '%an%' OR privacy = 'nobody'", 30),
+        ("privacy > 'p'", 80),
+        ("privacy IS NULL", 0),
+        ("privacy IS NOT NULL", 100),
+    ],
+)
+def test_a_condition_on_preferences_alone_is_free_and_exact(people: eps.Dataset, condition: str, number: int) -> None:
+    answer = people.count(where=condition)
+    assert (answer.value, answer.error, answer.interval()) == (number, 0, (number, number))
+    assert set(answer.charges.values()) == {0.0}
+    assert "on the roster" in str(answer)
+    assert answer.number is None
+
+
+def test_histograms_and_queries_about_preferences_alone_are_free(people: eps.Dataset) -> None:
+    held = people.histogram("privacy", categories=["open", "strict", "nobody"])
+    assert held.value == {"open": 20, "strict": 50, "nobody": 0}
+    assert held.interval()["open"] == (20, 20)
+    grouped = people.sql("SELECT privacy, COUNT(*) AS n FROM people GROUP BY privacy", keys={"privacy": list(WORDS)})
+    assert [row["n"] for row in grouped.rows()] == [50, 30, 20]
+    assert people.sql("SELECT COUNT(*) AS n FROM people WHERE privacy = 'open'").rows() == [{"n": 20}]
+    assert people.remaining().epsilons == {0.05: 0.05, 0.5: 0.5, 2.0: 2.0}
+    assert not people.history()
+
+
+def test_rows_are_charged_for_where_people_may_have_several() -> None:
+    frame = pd.DataFrame({"id": [1, 1, 2, 3], "epsilon": [0.5, 0.5, 1.0, 1.0]})
+    grants = eps.Preferences.from_column("epsilon")
+    with eps.Dataset(frame, person="id", preferences=grants, ledger="memory", ceiling=1e6, rows_per_person=2) as people:
+        rows = people.count(where="epsilon = 0.5", of="rows")
+        assert rows.number == 1
+        assert any(ROWS_ARE_PRIVATE in caveat for caveat in rows.guarantee.caveats)
+        assert people.count(where="epsilon <= 0.5", of="people").value == 1
+        assert people.histogram("epsilon", edges=[0, 0.6, 1]).number is not None
+
+
+def test_a_roster_that_cannot_tell_two_names_apart_does_not_count_them() -> None:
+    frame = pd.DataFrame({"id": range(4), "privacy": ["strict", "cautious", "open", "open"]})
+    words = {"strict": 0.1, "cautious": 0.1, "open": 2.0}
+    grants = eps.Preferences.from_levels("privacy", words)
+    with eps.Dataset(frame, person="id", preferences=grants, ledger="memory", ceiling=1e6) as people:
+        assert people.count(by={"privacy": list(words)}).number == 1
+
+
+def test_epsilons_fall_into_bins_as_rows_do() -> None:
+    frame = pd.DataFrame({"id": range(5), "epsilon": [0.1, 0.5, 0.5, 1.0, 3.0]})
+    grants = eps.Preferences.from_column("epsilon")
+    with eps.Dataset(frame, person="id", preferences=grants, ledger="memory", ceiling=1e6) as people:
+        counted = people.histogram("epsilon", edges=[0.2, 0.5, 1.0])
+        assert counted.value == {(0.2, 0.5): 0, (0.5, 1.0): 3}
+        clipped = people.histogram("epsilon", edges=[0.2, 0.5, 1.0], outside="clip")
+        assert clipped.value == {(0.2, 0.5): 1, (0.5, 1.0): 4}
+
+
 def test_it_is_the_roster_that_counts_not_the_rows(people: eps.Dataset) -> None:
     people.withdraw([0, 1])
     people.set_level({2: "open"})
@@ -47,7 +109,7 @@ def test_anything_else_assumes_nothing(people: eps.Dataset) -> None:
         answer = people.mean("wage", bounds=(0, 100), assume="unrelated", **asked)  # type: ignore[arg-type]
         assert answer.assumption == "nothing is assumed about how preferences and values relate"
         assert any(ABOUT_PREFERENCES in caveat for caveat in answer.guarantee.caveats)
-    counted = people.count(where="privacy = 'open'", assume="unrelated")
+    counted = people.count(where="privacy = 'open' AND wage > 10", assume="unrelated")
     assert "nothing is assumed" in counted.assumption
     # A question that leaves preferences alone keeps what it assumes.
     alone = people.sum("wage", bounds=(0, 100), assume="unrelated", mechanism="weighted")

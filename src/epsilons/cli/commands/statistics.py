@@ -1,4 +1,4 @@
-"""`epsilons mean`, `count` and so on: a command for every statistic of the catalogue; `plan` and `sql`."""
+"""`epsilons mean`, `count` and so on: a command for every statistic of the catalogue; `plan`, `relation` and `sql`."""
 
 from __future__ import annotations
 
@@ -112,5 +112,32 @@ def sql(dataset: str, query: str, share: float, dry_run: bool, verbose: bool, as
             output.show_answers(people.remaining(), answers, stored, verbose)
 
 
+@click.command(short_help="How far preferences and the values of a column are related at most.")
+@options.dataset_file
+@click.argument("column")
+@click.option("--share", type=float, default=0.02, show_default=True, help="At most this part of every grant.")
+@click.option("--bounds", type=options.PAIR, help="Public bounds of the column; those of the file unless given.")
+@click.option("--spread", type=float, help="Public guess of the standard deviation.")
+@click.option("--fresh", is_flag=True, help="Ask anew and pay, also if it was asked before.")
+@click.option("--analyst", help="Who asks, for quotas.")
+@output.as_json
+def relation(dataset: str, column: str, as_json: bool, **given: Any) -> None:
+    """How far levels' expected means of a column can lie from everyone's: what later means and sums may assume.
+
+    \b
+    Example:
+      epsilons relation people.toml wage --share 0.02
+    """
+    with options.open_dataset(dataset) as people:
+        asked = options.read_arguments(None, given, people)
+        found, stored = output.ask_once(people, lambda: people.relation(column, **asked))
+        if as_json:
+            left = [level.to_dict() for level in people.remaining().levels]
+            output.print_json({**found.to_dict(), "spread": found.spread, "left": left, "stored": stored})
+            return
+        output.write(str(found))
+        output.note(f"In a command: --assume {found.bound:.4g} --spread {found.spread:.6g}.")
+
+
 #: The commands by the names that users type.
-COMMANDS = {str(command.name): command for command in (*map(_command, CATALOGUE.values()), plan, sql)}
+COMMANDS = {str(command.name): command for command in (*map(_command, CATALOGUE.values()), plan, relation, sql)}
