@@ -90,6 +90,13 @@ def check_charges(given: Mapping[int, int]) -> dict[int, int]:
     return {int(cohort): int(nano) for cohort, nano in sorted(given.items())}
 
 
+def check_levels(paid: Mapping[int, int], levels: Mapping[int, int]) -> list[tuple[int, int, int | None]]:
+    """Everyone who is used: cohort, charge (0 for those who pay nothing), and the level of the plan if it is told."""
+    if not all(is_whole(c, 1, 2**63 - 1) and is_whole(level, 0, 2**31 - 1) for c, level in levels.items()):
+        raise LedgerError("A level of a plan cannot be used.", rule="Levels are numbered from 0.")
+    return [(int(cohort), paid.get(cohort, 0), levels.get(cohort)) for cohort in sorted({*paid, *levels})]
+
+
 def check_question_key(given: bytes) -> bytes:
     if not isinstance(given, bytes) or len(given) != QUESTION_KEY_BYTES:
         raise LedgerError("A question is known to the ledger by its digest.", rule=f"{QUESTION_KEY_BYTES} bytes.")

@@ -17,7 +17,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from epsilons.errors import Argument, LedgerError
-from epsilons.ledger import checks, journal, recount, registration, roster, segments, statements, values
+from epsilons.ledger import checks, journal, merging, recount, registration, roster, segments, statements, values
 from epsilons.ledger.balances import Remaining
 from epsilons.ledger.checks import Grants, People
 from epsilons.ledger.consent import WITHDRAW_CODE, Decide, Word, by_person, by_source
@@ -97,7 +97,9 @@ class Ledger:
     def register(self, given: registration.Application) -> tuple[values.Registration, values.Enrolment]:
         """Settle a dataset, enrol its people, let go of those who are no longer in it."""
         with self._writing("enrolling", "enrolled") as connection:
-            made, done = registration.register(connection, write_time(self._clock), given)
+            at = write_time(self._clock)
+            made, done = registration.register(connection, at, given)
+            merging.merge_cohorts(connection, at)
         _log.info("registration %d: %d people joined or changed their grant", made.number, done.changed)
         return made, done
 
@@ -138,7 +140,9 @@ class Ledger:
     def _change(self, people: People, asked: NDArray[Any], words: Sequence[Word], decide: Decide) -> values.Enrolment:
         request = roster.Request(checks.check_digests(people), asked, words, decide)
         with self._writing("enrolling", "enrolled") as connection:
-            done = roster.carry_out(connection, write_time(self._clock), roster.plan_change(connection, request))
+            at = write_time(self._clock)
+            done = roster.carry_out(connection, at, roster.plan_change(connection, request))
+            merging.merge_cohorts(connection, at)
         _log.info("roster: %d of %d people joined or changed their grant", done.changed, len(people))
         return done
 
@@ -152,7 +156,7 @@ class Ledger:
         return self._read(partial(statements.read_state, dataset=dataset))
 
     def cohorts(self, dataset: int | None = None) -> tuple[values.Cohort, ...]:
-        """All cohorts, or those on the roster of a dataset, in the order they were made, empty ones included."""
+        """All cohorts that anybody is in, or those on the roster of a dataset, in the order they were made."""
         return self._read(partial(statements.read_cohorts, dataset=dataset))
 
     def members(self, dataset: int | None = None) -> values.Members:
@@ -199,13 +203,15 @@ class Ledger:
         analyst: str | None = None,
         dataset: int | None = None,
         asked: bytes | None = None,
+        levels: Mapping[int, int] | None = None,
     ) -> values.Reservation:
         """Charge a question, durably, all cohorts or none; asked again, it resumes at no further charge.
 
         `epoch` is the one of the allowance the charges were planned with, and of the members that will be read; it
         belongs into the question's digest as well. StalePlanError: plan again. `analyst` is a name that quotas are
         kept under; QuotaError is about fairness between analysts, not about privacy. `dataset` is the one asked, whose
-        people alone are charged; `asked` is the question's digest without the epoch, for `find`.
+        people alone are charged; `asked` is the question's digest without the epoch, for `find`. `levels` are the
+        plan's, by cohort, of everyone who is used, also of those who are public.
         """
         question, paid = checks.check_question_key(key), checks.check_charges(charges)
         known = None if asked is None else checks.check_question_key(asked)
@@ -238,14 +244,18 @@ class Ledger:
             }  # fmt: skip
             if asker is not None:
                 statements.use_quota(connection, asker, paid)
-            statements.charge(connection, number, paid)
+            plan = checks.check_levels(paid, levels or {})
+            statements.charge(connection, number, plan)
             at = write_time(self._clock)
-            line = {**about, "key": question.hex(), "charges": sorted(paid.items())}
+            # Two numbers are enough for those whose level is not told.
+            pairs = [(cohort, nano) if level is None else (cohort, nano, level) for cohort, nano, level in plan]
+            line = {**about, "key": question.hex(), "charges": pairs}
             line |= {"question": None if known is None else known.hex()}
             seq, _ = journal.append(connection, "reserve", at, line)
             connection.execute(statements.RESERVE, {**about, "key": question, "question": known, "seq": seq, "at": at})
+            told = statements.read_plan(connection, number)
         _log.info("release %d: charged to %d cohorts", number, len(paid))
-        return values.Reservation(number, values.RESERVED, epoch, paid, description, at=at)
+        return values.Reservation(number, values.RESERVED, epoch, description=description, at=at, **told)
 
     def check_seeded(self) -> None:
         """Refuse a draw from entropy of the caller's own, unless this ledger is gone with this process."""
@@ -345,22 +355,23 @@ class Ledger:
                 return
             last = lines[-1]["seq"]
 
-    def verify(self, thorough: bool = True) -> values.Recount:
+    def verify(self, thorough: bool = True, progress: recount.Progress | None = None) -> values.Recount:
         """Recount everything from the journal; raises LedgerError when anything differs.
 
-        Who stands where is held to the journal from the beginning, or with `thorough=False` only where it has changed
-        since it was last verified on this machine, which takes the same time however many people there are.
+        From its first line on, or with `thorough=False` only what is new since it was last verified on this machine,
+        and every account that can still be charged: that takes the same time however many people there are, and
+        however much was asked. `progress` is told how many lines of how many were followed.
         """
-        since = 0
+        start, anchor = None, self._anchor
         with self._database.read() as connection:
-            if self._anchor is not None:
-                self._anchor.check(connection, self.id)
-                known = self._anchor.read()
-                since = 0 if thorough or known is None else known.verified
-            done = recount.verify(connection, since)
-        if self._anchor is not None:
-            self._anchor.note_verified(done.entries)
-        return done
+            if anchor is not None:
+                anchor.check(connection, self.id)
+                start = None if thorough else recount.resume(anchor.read_verified(connection))
+            before = 0 if start is None else start.line
+            done = recount.verify(connection, start, progress)
+        if anchor is not None and done.line > before:
+            anchor.note_verified(done.line, done.head, done.condense())
+        return recount.sum_up(done)
 
 
 def _as_words(grants: Grants, people: int) -> tuple[NDArray[Any], list[Word]]:

@@ -9,8 +9,10 @@ given back it counts nothing.
 """
 
 import json
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import fields
+from functools import lru_cache
+from itertools import pairwise
 from typing import Any
 
 from epsilons.errors import Argument, LedgerError
@@ -21,15 +23,18 @@ from epsilons.storage.base import Connection, spread
 
 #: Data may have been read for these.
 _SPENT = "state IN ('touched', 'stored', 'lost')"
-_COHORTS = f"SELECT {', '.join(each.name for each in fields(Cohort))} FROM cohorts ORDER BY id"
+_COHORTS = f"SELECT {', '.join(each.name for each in fields(Cohort))} FROM cohorts"
 _STORED = f"SELECT {', '.join(each.name for each in fields(Stored))} FROM reservations WHERE state = 'stored'"
 _LIVE = """
 SELECT * FROM reservations
 WHERE (key = :key AND state NOT IN ('refunded', 'lost')) OR (question = :question AND state = 'stored')
 ORDER BY answer IS NULL, number DESC LIMIT 1"""
-_OWN_CHARGES = "SELECT cohort, nano FROM charges WHERE number = :number AND carried = 0 ORDER BY cohort"
+_PLAN = """
+SELECT cohort, nano, charges.level, granted FROM charges JOIN cohorts ON id = cohort
+WHERE number = :number AND carried = 0 ORDER BY cohort"""
+_PRICE = "SELECT max(nano) FROM charges WHERE number = :number AND carried = 0"
 
-_CONCERNED = "id IN (SELECT cohort FROM charges WHERE number = :number)"
+_CONCERNED = "id IN (SELECT cohort FROM charges WHERE number = :number AND nano > 0)"
 _NANO = "(SELECT nano FROM charges WHERE number = :number AND cohort = cohorts.id)"
 _CHARGE_ALL_THAT_FITS = f"""
 UPDATE cohorts SET reserved = reserved + {_NANO}
@@ -44,12 +49,13 @@ INSERT INTO reservations VALUES (
 
 
 def read_cohorts(connection: Connection, dataset: int | None = None) -> tuple[Cohort, ...]:
-    """All cohorts, or those on the roster of a dataset."""
-    found = connection.execute(_COHORTS)
+    """All cohorts that anybody is in, or those on the roster of a dataset."""
+    found = connection.execute(f"{_COHORTS} WHERE people > 0 ORDER BY id")
     return tuple(Cohort(*row) for row in found if dataset is None or dataset in read_rosters(row["datasets"]))
 
 
-def read_rosters(datasets: str) -> dict[int, str]:
+@lru_cache(10_000)
+def read_rosters(datasets: str) -> Mapping[int, str]:
     """The datasets whose roster people are on, with the last word of each source: how a cohort's `datasets` is read."""
     return {int(number): said for number, said in json.loads(datasets).items()}
 
@@ -104,9 +110,18 @@ def get_reservation(connection: Connection, number: int) -> Reservation:
 
 def _resume(connection: Connection, row: Any) -> Reservation:
     """A reservation with what was charged when it was asked, without what people took along later."""
-    charges = dict(connection.execute(_OWN_CHARGES, {"number": row["number"]}))
     same = {name: row[name] for name in ("number", "state", "epoch", "description", "answer", "at")}
-    return Reservation(**same, charges=charges, resumed=True)
+    return Reservation(**same, **read_plan(connection, row["number"]), resumed=True)
+
+
+def read_plan(connection: Connection, number: int) -> dict[str, Any]:
+    """Who pays what for a question, and who is used at which level, having granted what."""
+    plan = connection.execute(_PLAN, {"number": number}).fetchall()
+    charges = {cohort: nano for cohort, nano, *_ in plan if nano}
+    return {
+        "charges": charges,
+        "places": {cohort: (level, granted) for cohort, _, level, granted in plan if level is not None},
+    }
 
 
 def read_answers(connection: Connection, number: int | None, dataset: int | None) -> tuple[Stored, ...]:
@@ -125,7 +140,7 @@ def read_history(connection: Connection, seeded: int | None, dataset: int | None
     paid: dict[int, list[tuple[int, int, int]]] = {}
     charges = """
     SELECT charges.number, cohort, granted, nano FROM charges JOIN cohorts ON id = cohort
-    WHERE carried = 0 ORDER BY charges.number, cohort"""
+    WHERE carried = 0 AND nano > 0 ORDER BY charges.number, cohort"""
     for number, *charged in connection.execute(charges):
         paid.setdefault(number, []).append(tuple(charged))
     mark = find_mark(connection, seeded)
@@ -147,12 +162,14 @@ def read_history(connection: Connection, seeded: int | None, dataset: int | None
 
 def read_remaining(connection: Connection, seeded: int | None, dataset: int | None = None) -> Remaining:
     here = read_cohorts(connection, dataset)
-    charged = "SELECT max(number) FROM reservations JOIN charges USING (number) WHERE state <> 'refunded'"
+    paid = "EXISTS (SELECT 1 FROM charges WHERE charges.number = reservations.number AND nano > 0)"
+    charged = f"SELECT number FROM reservations WHERE state <> 'refunded' AND {paid}"
     charged += "" if dataset is None else " AND dataset = :dataset"
-    last = connection.execute(charged, {"dataset": dataset}).fetchone()[0]
+    found = connection.execute(f"{charged} ORDER BY number DESC LIMIT 1", {"dataset": dataset}).fetchone()
+    last = None if found is None else found[0]
     by_grant = """
     SELECT granted, max(nano) FROM charges JOIN cohorts ON id = cohort
-    WHERE number = :last AND carried = 0 GROUP BY granted"""
+    WHERE number = :last AND carried = 0 AND nano > 0 GROUP BY granted"""
     price = dict(connection.execute(by_grant, {"last": last}))
     return Remaining(here, questions_left(here, price), find_mark(connection, seeded))
 
@@ -166,11 +183,12 @@ def read_statement(connection: Connection, digest: bytes, seeded: int | None) ->
     ends = [*starts[1:], 2**63 - 1]
     uses: list[values.Use] = []
     when_public: list[int] = []
-    by_id = {cohort.id: cohort for cohort in read_cohorts(connection)}
+    which, known = spread("cohort", set(places))
+    by_id = {row["id"]: Cohort(*row) for row in connection.execute(f"{_COHORTS} WHERE id IN ({which})", known)}
     during = "seq > :start AND seq < :end ORDER BY number"
     paid = f"""
     SELECT number, kind, at, nano FROM reservations JOIN charges USING (number)
-    WHERE cohort = :cohort AND state <> 'refunded' AND {during}"""
+    WHERE cohort = :cohort AND nano > 0 AND state <> 'refunded' AND {during}"""
     for start, end, place in zip(starts, ends, places, strict=True):
         granted, here = by_id[place].granted, {"start": start, "end": end}
         if granted is None:
@@ -181,7 +199,8 @@ def read_statement(connection: Connection, digest: bytes, seeded: int | None) ->
         else:
             for number, kind, at, nano in connection.execute(paid, {"cohort": place, **here}):
                 uses.append(values.Use(number, kind, at, nano, granted))
-    now = by_id[places[-1]]
+    now, merges = by_id[places[-1]], list(_find_merges(connection, path))
+    rounded = sum(nano for _, _, nano in merges)
     return Statement(
         granted=None if now.state == values.WITHDRAWN else now.granted,
         state=now.state,
@@ -191,16 +210,30 @@ def read_statement(connection: Connection, digest: bytes, seeded: int | None) ->
         uses=tuple(uses),
         when_public=tuple(when_public),
         not_dp_since=find_mark(connection, seeded),
-        written_off=now.spent + now.reserved - sum(use.charge for use in uses),
+        written_off=now.spent + now.reserved - sum(use.charge for use in uses) - rounded,
+        rounded=rounded,
+        lowered=sum((by_id[one].granted or 0) - (by_id[other].granted or 0) for one, other, _ in merges),
     )
 
 
-def charge(connection: Connection, number: int, paid: Mapping[int, int]) -> None:
-    """All charges or none. The guard stands in the UPDATE itself, so it holds whatever else is going on."""
-    if not paid:
-        return
-    rows = [{"number": number, "cohort": cohort, "nano": nano} for cohort, nano in paid.items()]
-    connection.executemany("INSERT INTO charges VALUES (:number, :cohort, :nano, 0)", rows)
+def _find_merges(connection: Connection, path: Sequence[tuple[int, int]]) -> Iterator[tuple[int, int, int]]:
+    """Of a person's moves those by which cohorts became one: from where, to where, and what was added to be alike."""
+    steps = {line: (origin, target) for (_, origin), (line, target) in pairwise(path)}
+    which, lines = spread("line", steps)
+    found = f"SELECT seq, body FROM journal WHERE kind = 'merge' AND seq IN ({which}) ORDER BY seq"
+    for line, body in connection.execute(found, lines):
+        for group in json.loads(body)["moved"]:
+            if (group["origin"], group["target"]) == steps[line]:
+                yield *steps[line], group["rounded"]
+
+
+def charge(connection: Connection, number: int, plan: Sequence[tuple[int, int, int | None]]) -> None:
+    """All charges or none. The guard stands in the UPDATE itself, so it holds whatever else is going on.
+
+    `plan` has cohort, nano-epsilon and level of everyone who is used; public people pay nothing.
+    """
+    connection.insert_many("charges", [(number, cohort, nano, 0, level) for cohort, nano, level in plan])
+    paid = [cohort for cohort, nano, _ in plan if nano]
     if connection.execute(_CHARGE_ALL_THAT_FITS, {"number": number}).rowcount != len(paid):
         raise values.stale_plan()
 
@@ -219,7 +252,7 @@ def give_back(connection: Connection, number: int) -> None:
     analyst = connection.execute("SELECT analyst FROM reservations WHERE number = :number", which).fetchone()[0]
     if analyst is None:
         return
-    price = max((nano for _, nano in connection.execute(_OWN_CHARGES, which)), default=0)
+    price = connection.execute(_PRICE, which).fetchone()[0] or 0
     less = "UPDATE quotas SET used_nano = used_nano - :price, used_questions = used_questions - 1"
     connection.execute(f"{less} WHERE analyst = :analyst", {"price": price, "analyst": analyst})
 

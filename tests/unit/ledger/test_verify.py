@@ -159,7 +159,7 @@ NEXT = "max(segment) + 1"
         ("a person", "INSERT INTO segments VALUES (99, 0, :nobody, 3, 1, :entry)"),
         ("a person in turn", f"INSERT INTO segments SELECT {NEXT}, 0, :nobody, 3, 1, :entry FROM segments"),
         ("a cohort", "INSERT INTO cohorts VALUES (99, 5, 0, 0, 5, 0, 'active', NULL, 0, '{}')"),
-        ("a charge", "INSERT INTO charges VALUES (1, 99, 5, 0)"),
+        ("a charge", "INSERT INTO charges VALUES (1, 99, 5, 0, NULL)"),
         ("a move", f"INSERT INTO segments SELECT {NEXT}, 0, :ann, 3, 1, :moved FROM segments"),
         ("a null", "UPDATE cohorts SET granted = NULL WHERE id = 2"),
         ("an answer", "UPDATE reservations SET answer = :nobody WHERE number = 1"),
