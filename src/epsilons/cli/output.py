@@ -98,9 +98,9 @@ def print_json(document: Any) -> None:
 
 def ask_once(people: Dataset, ask: Callable[[], _T]) -> tuple[_T, bool]:
     """(what was answered, whether it is a stored answer); a note if nothing was charged since it was asked before."""
-    before = len(people.history())
+    before = people.ledger.count("reservations")
     answer = ask()
-    stored = len(people.history()) == before
+    stored = people.ledger.count("reservations") == before
     if stored:
         note("Asked before: this is the stored answer, and nothing was charged again.")
     return answer, stored

@@ -212,6 +212,7 @@ class Candidate:
 
     def register(self, place: str, confirm: bool, loosen: int | None) -> tuple[Registration, Enrolment]:
         """Registered for good: the snapshot is written and checked, then the ledger knows it, or nothing happened."""
+        earlier = self.ledger.find_registration(self.declared.name)
         planned = self.ledger.foresee(self._application({}, confirm, loosen)).change
         cohorts = find_cohorts(self.people, planned.people, planned.targets)
         folder = os.path.join(place, system().bytes(8).hex())
@@ -227,17 +228,15 @@ class Candidate:
                     remove_snapshot(stamp, place)
             raise
         with suppress(EpsilonsError, OSError):  # it is registered, whatever can be tidied up and noted
-            for earlier in self.ledger.registrations():
-                if earlier.name == made.name and earlier.number < made.number:  # a newer one may stand already
-                    remove_snapshot(earlier.stamp, place)
+            if earlier is not None:
+                remove_snapshot(earlier.stamp, place)
             sweep_snapshots(place, self._snapshots)
             find_places().note_dataset(self.ledger.id, made.name, self._files)
         return made, done
 
     def _snapshots(self) -> set[str]:
         """The folders of the newest registration of every dataset, by the random names that they have in any place."""
-        newest = {one.name: one.stamp["folder"] for one in self.ledger.registrations()}
-        return {os.path.basename(folder) for folder in newest.values()}
+        return {os.path.basename(one.stamp["folder"]) for one in self.ledger.newest_registrations()}
 
     @property
     def _files(self) -> list[str]:
@@ -268,10 +267,10 @@ class Candidate:
         """The steward's label; without one, a number that grows with the states of the source."""
         if self.declared.version is not None:
             return self.declared.version
-        mine = [one for one in self.ledger.registrations() if one.name == self.declared.name]
-        if mine and self.about["source"] is not None and mine[-1].about["source"] == self.about["source"]:
-            return mine[-1].version
-        return str(len(mine) + 1)
+        mine = self.ledger.find_registration(self.declared.name)
+        if mine and self.about["source"] is not None and mine.about["source"] == self.about["source"]:
+            return mine.version
+        return str(self.ledger.count("registrations", name=self.declared.name) + 1)
 
 
 def _distinct_words(asked: PreferenceTable) -> tuple[list[Word], NDArray[np.int64]]:
@@ -328,7 +327,7 @@ def find_registered(name: str, ledger: Ledger, address: str | None) -> Registry:
     """A dataset's people and terms, without its rows. A ledger with an address is closed with it."""
     found = ledger.find_registration(name)
     if found is None:
-        known = ", ".join(dict.fromkeys(one.name for one in ledger.registrations())) or "none so far"
+        known = ", ".join(one.name for one in ledger.newest_registrations()) or "none so far"
         rule = f"Registered in this ledger: {known}."
         hint = "Dataset.register(...) or `epsilons register people.toml`, by the steward"
         raise LedgerError(f"No dataset is registered as {name!r}.", rule=rule, suggest=hint)

@@ -11,7 +11,7 @@ from contextlib import contextmanager
 from dataclasses import replace
 from fractions import Fraction
 from functools import partial
-from typing import Any, TypeVar
+from typing import Any, Literal, TypeVar
 
 import numpy as np
 from numpy.typing import NDArray
@@ -106,6 +106,14 @@ class Ledger:
     def registrations(self) -> tuple[values.Registration, ...]:
         """Every registration of every dataset, in its order."""
         return self._read(registration.list_registrations)
+
+    def newest_registrations(self) -> tuple[values.Registration, ...]:
+        """The newest registration of every dataset, which are those that are asked."""
+        return self._read(registration.list_newest)
+
+    def count(self, table: Literal["registrations", "reservations"], **which: Any) -> int:
+        """How many registrations, or questions, there were; those with this name, or of this dataset."""
+        return self._read(partial(statements.count, table=table, which=which))
 
     def find_registration(self, name: str) -> values.Registration | None:
         """The newest registration of a dataset, which is the one that is asked."""

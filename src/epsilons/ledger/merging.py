@@ -16,6 +16,7 @@ from collections.abc import Callable, Iterable
 from dataclasses import dataclass, field
 from fractions import Fraction
 from heapq import heapify, heappop, heappush
+from itertools import pairwise
 from typing import Any
 
 import numpy as np
@@ -78,9 +79,8 @@ def merge_cohorts(connection: Connection, at: str) -> None:
         journal.append(connection, "touch", at, {"number": number})
     rows = [dict(row) for row in connection.execute("SELECT * FROM cohorts WHERE people > 0 ORDER BY id")]
     parties = [_Party(row["granted"], row["spent"], row["people"], [row]) for row in rows]
-    goal = int(MOST * _DOWN_TO)
-    for alike in (_same_grant, _same_words):
-        parties = _merge_neighbours(parties, alike, goal)
+    parties = _merge_neighbours(parties, _same_grant, int(MOST * _DOWN_TO))
+    parties = _merge_neighbours(parties, _same_words, MOST)  # a grant is lowered only where it must be
     merged = [party for party in parties if len(party.rows) > 1]
     if merged:
         _carry_out(connection, at, merged)
@@ -108,7 +108,7 @@ def _merge_neighbours(
     pairs: list[tuple[tuple[float, int], int, _Party, _Party, int]] = []
     for chain in chains.values():
         chain.sort(key=lambda one: (one.granted or 0, one.spent))
-        for before, after in zip(chain, chain[1:], strict=False):
+        for before, after in pairwise(chain):
             before.after, after.before = after, before
             pairs.append((before.loss_with(after), len(pairs), before, after, before.people + after.people))
     heapify(pairs)
@@ -141,7 +141,9 @@ def _carry_out(connection: Connection, at: str, merged: Iterable[_Party]) -> Non
             ceiling = max(party.granted or 0, party.spent)
             target = {**party.rows[0], "id": newest, "granted": party.granted, "spent": party.spent, "ceiling": ceiling}
             made.append({**target, "reserved": 0, "people": 0})
-        steps |= {row["id"]: (target["id"], party.spent - row["spent"]) for row in party.rows if row["id"] != target["id"]}
+        steps |= {
+            row["id"]: (target["id"], party.spent - row["spent"]) for row in party.rows if row["id"] != target["id"]
+        }
     people, cohorts = segments.read_present(connection)
     moving = np.flatnonzero(np.isin(cohorts, list(steps)))
     moving = moving[np.argsort(cohorts[moving], kind="stable")]

@@ -9,7 +9,8 @@ import hashlib
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor
 from contextlib import closing
-from dataclasses import astuple, fields
+from dataclasses import fields
+from operator import attrgetter
 from typing import Any
 
 import numpy as np
@@ -17,7 +18,7 @@ import numpy as np
 from epsilons.errors import LedgerError
 from epsilons.ledger import journal, segments
 from epsilons.ledger.order import is_new
-from epsilons.ledger.replay import Account, Asked, Replay, does_not_add_up
+from epsilons.ledger.replay import COLUMNS, Asked, Replay, as_row, does_not_add_up
 from epsilons.ledger.roster import hash_people
 from epsilons.ledger.values import Cohort, Recount
 from epsilons.storage.base import Connection, spread
@@ -25,7 +26,8 @@ from epsilons.storage.base import Connection, spread
 #: Told how many lines of how many were followed.
 Progress = Callable[[int, int], None]
 _LINES = "SELECT seq, kind, at, body, hash FROM journal WHERE seq > :line ORDER BY seq"
-_COLUMNS = ", ".join(each.name for each in fields(Account))
+_COLUMNS = ", ".join(COLUMNS)
+_AS_COHORT = attrgetter(*(each.name for each in fields(Cohort)))
 #: So many questions are compared at once.
 _BATCH = 100
 #: So many threads compare rosters beside the one that follows the journal.
@@ -81,7 +83,7 @@ def verify(connection: Connection, start: Replay | None = None, progress: Progre
 def sum_up(replay: Replay) -> Recount:
     """What was counted."""
     living = sorted((one for one in replay.accounts.values() if one.people), key=lambda one: one.id)
-    cohorts = tuple(Cohort(*(getattr(one, each.name) for each in fields(Cohort))) for one in living)
+    cohorts = tuple(Cohort(*_AS_COHORT(one)) for one in living)
     people = sum(one.people for one in living)
     return Recount(replay.line, replay.releases, people, replay.head, cohorts)
 
@@ -102,13 +104,13 @@ def _differs(table: str) -> LedgerError:
 def _compare_cohorts(connection: Connection, replay: Replay, whole: bool) -> None:
     """Those that people are in, and those of which something is reserved; or all of them."""
     rows = connection.execute(f"SELECT {_COLUMNS} FROM cohorts{'' if whole else ' WHERE people > 0'}")
-    expected = {astuple(one) for one in replay.accounts.values() if whole or one.people}
+    expected = {as_row(one) for one in replay.accounts.values() if whole or one.people}
     if {tuple(row) for row in rows} != expected:
         raise _differs("cohorts")
     for one in replay.accounts.values():
         if one.reserved and not one.people:
             row = connection.execute(f"SELECT {_COLUMNS} FROM cohorts WHERE id = :id", {"id": one.id}).fetchone()
-            if row is None or tuple(row) != astuple(one):
+            if row is None or tuple(row) != as_row(one):
                 raise _differs("cohorts")
 
 

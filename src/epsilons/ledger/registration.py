@@ -99,16 +99,28 @@ def read_levels(connection: Connection) -> dict[str, int]:
 
 def list_registrations(connection: Connection) -> tuple[Registration, ...]:
     """Every registration, in its order."""
-    found = "SELECT number, dataset, name, version, epoch, seq, at, about, stamp FROM registrations ORDER BY number"
+    return _read_registrations(connection, "number > 0")
+
+
+def list_newest(connection: Connection) -> tuple[Registration, ...]:
+    """The newest registration of every dataset: however often they were registered, only these are read."""
+    return _read_registrations(connection, "number IN (SELECT max(number) FROM registrations GROUP BY name)")
+
+
+def find_registration(connection: Connection, name: str, version: str | None = None) -> Registration | None:
+    """The newest registration of a dataset, or of a version of it."""
+    newest = "SELECT max(number) FROM registrations WHERE name = :name"
+    newest += "" if version is None else " AND version = :version"
+    found = _read_registrations(connection, f"number = ({newest})", name=name, version=version)
+    return found[0] if found else None
+
+
+def _read_registrations(connection: Connection, which: str, **values: Any) -> tuple[Registration, ...]:
+    names = "number, dataset, name, version, epoch, seq, at, about, stamp"
+    found = connection.execute(f"SELECT {names} FROM registrations WHERE {which} ORDER BY number", values)
     return tuple(
-        Registration(**{**row, "about": json.loads(row["about"]), "stamp": json.loads(row["stamp"])})
-        for row in connection.execute(found)
+        Registration(**{**row, "about": json.loads(row["about"]), "stamp": json.loads(row["stamp"])}) for row in found
     )
-
-
-def find_registration(connection: Connection, name: str) -> Registration | None:
-    """The newest registration of a dataset."""
-    return next((one for one in reversed(list_registrations(connection)) if one.name == name), None)
 
 
 @dataclass(frozen=True, eq=False)
@@ -130,15 +142,15 @@ class Outlook:
 
 def foresee(connection: Connection, given: Application) -> Outlook:
     """Look ahead and write nothing; what no word of the steward allows is refused here."""
-    past = list_registrations(connection)
-    mine = [one for one in past if one.name == given.name]
+    past = list_newest(connection)
+    mine = next((one for one in past if one.name == given.name), None)
     _check_unit(mine, given)
-    _check_version(mine, given)
+    _check_version(find_registration(connection, given.name, given.version), given)
     held = read_terms(connection)
     if held is not None:
         _check_terms(held, given.terms)
-    number = len(past) + 1
-    dataset = mine[0].dataset if mine else number
+    number = 1 + max((one.number for one in past), default=0)
+    dataset = mine.dataset if mine else number
     before = read_levels(connection)
     levels = {**before, **given.levels}
     request = roster.Request(
@@ -190,19 +202,18 @@ def register(connection: Connection, at: str, given: Application) -> tuple[Regis
     return Registration(**line, seq=seq, at=at, about=settled, stamp=given.stamp), done
 
 
-def _check_unit(mine: Sequence[Registration], given: Application) -> None:
+def _check_unit(mine: Registration | None, given: Application) -> None:
     """Whose row it is, and how many rows of a person are used, stays: other people would have new budgets."""
     for name in ("person", "rows_per_person"):
-        if mine and mine[-1].about[name] != given.about[name]:
+        if mine and mine.about[name] != given.about[name]:
             what = f"{given.name!r} was registered with {'other people' if name == 'person' else 'another cap'}."
             rule = "Whose row it is, and how many of a person are used, is settled once for every dataset."
-            raise LedgerError(what, rule=rule, suggest=Argument(name, mine[-1].about[name]))
+            raise LedgerError(what, rule=rule, suggest=Argument(name, mine.about[name]))
 
 
-def _check_version(mine: Sequence[Registration], given: Application) -> None:
+def _check_version(same: Registration | None, given: Application) -> None:
     """One label, one state of the rows: stored answers go by it."""
-    same = [one for one in mine if one.version == given.version]
-    if same and (given.about["source"] is None or same[-1].about["source"] != given.about["source"]):
+    if same and (given.about["source"] is None or same.about["source"] != given.about["source"]):
         what = f"Version {given.version!r} of {given.name!r} is registered already, and the source may hold other rows."
         rule = "A version stands for one state of the rows, since stored answers go by it."
         raise LedgerError(what, rule=rule, suggest=Argument("version", f"{given.version}, revised"))

@@ -7,7 +7,8 @@ keeps that beside the head (`journal.Anchor`) follows only the lines that are ne
 """
 
 import json
-from dataclasses import astuple, dataclass, field, fields
+from dataclasses import dataclass, field, fields
+from operator import attrgetter
 from typing import Any, Self
 
 from epsilons.errors import LedgerError
@@ -19,6 +20,8 @@ from epsilons.ledger.values import LOST, REFUNDED, RESERVED, STORED, TOUCHED
 _KIND = 1
 #: What cohorts were before levels had names and datasets had rosters.
 _UNNAMED = {"level": None, "own": 0, "datasets": "{}"}
+#: What people have in common who become one cohort.
+_ALIKE = ("state", "own", "level", "datasets")
 _FROM_THE_LINE = ("number", "key", "kind", "individual", "epoch", "description")
 
 
@@ -49,6 +52,11 @@ class Account:
     def kept(self) -> bool:
         """Whether a later line may say anything about it."""
         return self.people > 0 or self.reserved > 0
+
+
+#: The columns of that table, and an account as a row of it.
+COLUMNS = [each.name for each in fields(Account)]
+as_row = attrgetter(*COLUMNS)
 
 
 @dataclass
@@ -89,7 +97,7 @@ class Replay:
 
     def condense(self) -> str:
         """What the next lines need, as text."""
-        kept = [list(astuple(account)) for account in self.accounts.values() if account.kept]
+        kept = [as_row(account) for account in self.accounts.values() if account.kept]
         asked = [[one.row, [[c, *paid] for c, paid in one.charges.items()]] for one in self.open.values()]
         same = {name: getattr(self, name) for name in _CONDENSED}
         return journal.to_json({"kind": _KIND, "accounts": kept, "open": asked, **same})
@@ -101,7 +109,9 @@ class Replay:
         if found.pop("kind") != _KIND:
             raise ValueError
         accounts = {row[0]: Account(*row) for row in found.pop("accounts")}
-        asked = {row["number"]: Asked(row, {c: tuple(paid) for c, *paid in charges}) for row, charges in found.pop("open")}
+        asked = {
+            row["number"]: Asked(row, {c: tuple(paid) for c, *paid in charges}) for row, charges in found.pop("open")
+        }
         return cls(accounts=accounts, open=asked, **{name: found[name] for name in _CONDENSED})
 
     def follow(self, seq: int, kind: str, at: str, body: str, held: str) -> dict[str, Any]:
@@ -198,11 +208,12 @@ class Replay:
         self._change(seq, body)
         for group in body["moved"]:
             origin, target = self._move(group)
-            alike = all(getattr(origin, one) == getattr(target, one) for one in ("state", "own", "level", "datasets"))
-            public = origin.granted is None or target.granted is None
-            alike = alike and (origin.granted is target.granted if public else target.granted <= origin.granted)
-            counted = target.spent - origin.spent == group["rounded"] >= 0 == origin.reserved == target.reserved
-            if not alike or not counted:
+            alike = all(getattr(origin, one) == getattr(target, one) for one in _ALIKE)
+            public = origin.granted is None, target.granted is None
+            smaller = public in ((True, True), (False, False)) and (target.granted or 0) <= (origin.granted or 0)
+            counted = target.spent - origin.spent == group["rounded"] and group["rounded"] >= 0
+            settled = origin.reserved == target.reserved == 0
+            if not (alike and smaller and counted and settled):
                 raise does_not_add_up(f"line {seq} merges people who did not stand alike")
 
     def _move(self, group: dict[str, Any]) -> tuple[Account, Account]:
@@ -289,4 +300,6 @@ class Replay:
 
 
 #: What is condensed as it stands.
-_CONDENSED = [each.name for each in fields(Replay) if each.name not in ("accounts", "open", "live", "ended", "registered")]
+_CONDENSED = [
+    each.name for each in fields(Replay) if each.name not in ("accounts", "open", "live", "ended", "registered")
+]

@@ -19,6 +19,7 @@ from numpy.typing import NDArray
 from epsilons.ledger import journal, segments
 from epsilons.ledger.consent import PUBLIC_CODE, WITHDRAW_CODE, Decide, Standing, Word, rank_openness, waits
 from epsilons.ledger.order import Codes, Sorted, is_new, locate, sort_by
+from epsilons.ledger.replay import does_not_add_up
 from epsilons.ledger.statements import read_rosters
 from epsilons.ledger.values import ACTIVE, WITHDRAWN, Enrolment
 from epsilons.storage.base import Connection
@@ -60,6 +61,12 @@ class _Cohorts:
         code = WITHDRAW_CODE if row["state"] == WITHDRAWN else code
         said = read_rosters(row["datasets"]).items()
         return Standing(code, row["level"], bool(row["own"]), tuple(sorted(said)))
+
+    def check_sizes(self, standing: Codes) -> None:
+        """As many people are in each cohort as it says: an edited roster is not registered anew."""
+        held = zip(*(column.tolist() for column in np.unique(standing, return_counts=True)), strict=True)
+        if dict(held) != {cohort: row["people"] for cohort, row in self.rows.items()}:
+            raise does_not_add_up("the table of people differs from the journal")
 
     def find_target(self, origin: int | None, new: Standing) -> int:
         """Where people of this past go who stand so from now on."""
@@ -134,7 +141,11 @@ def plan_change(connection: Connection, request: Request) -> Change:
     """What a request would do; nothing is written."""
     people, asked = request.once()
     cohorts = _Cohorts.of(connection)
-    found, standing = segments.read_present(connection) if request.everyone else segments.find(connection, people)
+    if request.everyone:
+        found, standing = segments.read_present(connection)
+        cohorts.check_sizes(standing)
+    else:
+        found, standing = segments.find(connection, people)
     unlisted = found[locate(people, found) < 0]
     if len(unlisted):  # they ask for nothing: -1
         everyone = np.concatenate([people, unlisted])

@@ -60,6 +60,12 @@ def read_rosters(datasets: str) -> Mapping[int, str]:
     return {int(number): said for number, said in json.loads(datasets).items()}
 
 
+def count(connection: Connection, table: str, which: Mapping[str, Any]) -> int:
+    """How many rows of a table are like this."""
+    alike = " AND ".join(["1 = 1", *(f"{name} = :{name}" for name in which)])
+    return int(connection.execute(f"SELECT count(*) FROM {table} WHERE {alike}", which).fetchone()[0])
+
+
 def read_epoch(connection: Connection) -> int:
     return int(connection.execute("SELECT epoch FROM ledger").fetchone()[0])
 

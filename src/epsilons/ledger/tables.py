@@ -91,7 +91,7 @@ CREATE TABLE charges (
     number INTEGER NOT NULL, cohort INTEGER NOT NULL, nano INTEGER NOT NULL CHECK (nano >= 0), carried INTEGER NOT NULL,
     level INTEGER,
     PRIMARY KEY (number, cohort)
-) STRICT"""
+) WITHOUT ROWID, STRICT"""
 
 # For fairness between analysts only: what each of them used, and at most may use where a quota is set.
 QUOTAS = """

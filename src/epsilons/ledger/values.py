@@ -8,7 +8,6 @@ moves to another cohort and takes along what was spent. A *reservation* is a que
 release once an answer is stored.
 """
 
-import math
 from collections import Counter
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
@@ -370,10 +369,12 @@ def allowance(cohorts: Iterable[Cohort], share: Fraction, epoch: int, part: Frac
     here = list_active(cohorts)
     public = tuple(cohort.id for cohort in here if cohort.granted is None)
     nano: dict[int, int] = {}
+    # In whole numbers: fractions of thousands of cohorts take their time.
+    asked_of, of, part_of, parts = share.numerator, share.denominator, part.numerator, part.denominator
     for cohort in here:
-        asked = (cohort.granted or 0) * share
-        most = min(math.floor(asked), math.floor((cohort.left or 0) * part))
-        if most > 0 and most >= LEAST_PART * asked:
+        asked = (cohort.granted or 0) * asked_of
+        most = min(asked // of, (cohort.left or 0) * part_of // parts)
+        if most > 0 and most * of * LEAST_PART.denominator >= asked * LEAST_PART.numerator:
             nano[cohort.id] = most
     if not nano and len(public) < max(1, len(here)):
         # The one refusal, which never tells whose budget ran out.
