@@ -18,9 +18,9 @@ import numpy as np
 from epsilons.errors import LedgerError
 from epsilons.ledger import journal, segments
 from epsilons.ledger.order import is_new
-from epsilons.ledger.replay import COLUMNS, Asked, Replay, as_row, does_not_add_up
+from epsilons.ledger.replay import COLUMNS, Asked, Replay, as_row
 from epsilons.ledger.roster import hash_people
-from epsilons.ledger.values import Cohort, Recount
+from epsilons.ledger.values import Cohort, Recount, does_not_add_up
 from epsilons.storage.base import Connection, spread
 
 #: Told how many lines of how many were followed.

@@ -11,10 +11,9 @@ from dataclasses import dataclass, field, fields
 from operator import attrgetter
 from typing import Any, Self
 
-from epsilons.errors import LedgerError
 from epsilons.ledger import journal
 from epsilons.ledger.statements import read_rosters
-from epsilons.ledger.values import LOST, REFUNDED, RESERVED, STORED, TOUCHED
+from epsilons.ledger.values import LOST, REFUNDED, RESERVED, STORED, TOUCHED, does_not_add_up
 
 #: How a condensed replay is written; one of another kind is not read, and everything is followed again.
 _KIND = 1
@@ -23,14 +22,6 @@ _UNNAMED = {"level": None, "own": 0, "datasets": "{}"}
 #: What people have in common who become one cohort.
 _ALIKE = ("state", "own", "level", "datasets")
 _FROM_THE_LINE = ("number", "key", "kind", "individual", "epoch", "description")
-
-
-def does_not_add_up(what: str) -> LedgerError:
-    return LedgerError(
-        f"The ledger's history does not add up: {what}.",
-        rule="Every change is a line of the journal, chained to the one before it.",
-        suggest="the newest copy of the ledger that does verify",
-    )
 
 
 @dataclass(slots=True)

@@ -19,9 +19,8 @@ from numpy.typing import NDArray
 from epsilons.ledger import journal, segments
 from epsilons.ledger.consent import PUBLIC_CODE, WITHDRAW_CODE, Decide, Standing, Word, rank_openness, waits
 from epsilons.ledger.order import Codes, Sorted, is_new, locate, sort_by
-from epsilons.ledger.replay import does_not_add_up
 from epsilons.ledger.statements import read_rosters
-from epsilons.ledger.values import ACTIVE, WITHDRAWN, Enrolment
+from epsilons.ledger.values import ACTIVE, WITHDRAWN, Enrolment, does_not_add_up
 from epsilons.storage.base import Connection
 
 Group = dict[str, Any]

@@ -56,6 +56,15 @@ def stale_plan() -> StalePlanError:
     )
 
 
+def does_not_add_up(what: str) -> LedgerError:
+    """Something in a ledger is not what its journal says."""
+    return LedgerError(
+        f"The ledger's history does not add up: {what}.",
+        rule="Every change is a line of the journal, chained to the one before it.",
+        suggest="the newest copy of the ledger that does verify",
+    )
+
+
 @dataclass(frozen=True)
 class Terms:
     """What is fixed for the life of a ledger, since charges under other terms do not add up.
