@@ -163,7 +163,7 @@ class Anchor:
         """
         with self._lock():
             known = self.read()
-            if known is not None and known.verified < line <= known.seq:
+            if known is not None and known.verified <= line <= known.seq:
                 content = f"{known.ledger} {digest}\n{text}"
                 replace_private(self._beside, content)
                 self._write(known._replace(verified=line, replay=hashlib.sha256(content.encode()).hexdigest()))

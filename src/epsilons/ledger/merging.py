@@ -80,7 +80,9 @@ def merge_cohorts(connection: Connection, at: str) -> None:
     rows = [dict(row) for row in connection.execute("SELECT * FROM cohorts WHERE people > 0 ORDER BY id")]
     parties = [_Party(row["granted"], row["spent"], row["people"], [row]) for row in rows]
     parties = _merge_neighbours(parties, _same_grant, int(MOST * _DOWN_TO))
-    parties = _merge_neighbours(parties, _same_words, MOST)  # a grant is lowered only where it must be
+    # A grant is lowered only where it must be; what a source says, which it will say again, last of all.
+    parties = _merge_neighbours(parties, _own_words, MOST)
+    parties = _merge_neighbours(parties, _same_words, MOST)
     merged = [party for party in parties if len(party.rows) > 1]
     if merged:
         _carry_out(connection, at, merged)
@@ -88,6 +90,10 @@ def merge_cohorts(connection: Connection, at: str) -> None:
 
 def _same_grant(row: dict[str, Any]) -> tuple[Any, ...] | None:
     return tuple(row[name] for name in ("state", "own", "datasets", "level", "granted"))
+
+
+def _own_words(row: dict[str, Any]) -> tuple[Any, ...] | None:
+    return _same_words(row) if row["own"] else None
 
 
 def _same_words(row: dict[str, Any]) -> tuple[Any, ...] | None:
