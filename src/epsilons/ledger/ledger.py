@@ -221,7 +221,7 @@ class Ledger:
         people alone are charged; `asked` is the question's digest without the epoch, for `find`. `levels` are the
         plan's, by cohort, of everyone who is used, also of those who are public.
         """
-        question, paid = checks.check_question_key(key), checks.check_charges(charges)
+        question, (paid, plan) = checks.check_question_key(key), checks.check_plan(charges, levels)
         known = None if asked is None else checks.check_question_key(asked)
         checks.check_description(kind, "kind"), checks.check_description(description, "description")
         asker = None if analyst is None else checks.check_analyst_name(analyst)
@@ -252,18 +252,14 @@ class Ledger:
             }  # fmt: skip
             if asker is not None:
                 statements.use_quota(connection, asker, paid)
-            plan = checks.check_levels(paid, levels or {})
-            statements.charge(connection, number, plan)
+            charged = statements.charge(connection, number, plan)
             at = write_time(self._clock)
-            # Two numbers are enough for those whose level is not told.
-            pairs = [(cohort, nano) if level is None else (cohort, nano, level) for cohort, nano, level in plan]
-            line = {**about, "key": question.hex(), "charges": pairs}
+            line = {**about, "key": question.hex(), "charges": plan}
             line |= {"question": None if known is None else known.hex()}
             seq, _ = journal.append(connection, "reserve", at, line)
             connection.execute(statements.RESERVE, {**about, "key": question, "question": known, "seq": seq, "at": at})
-            told = statements.read_plan(connection, number)
         _log.info("release %d: charged to %d cohorts", number, len(paid))
-        return values.Reservation(number, values.RESERVED, epoch, description=description, at=at, **told)
+        return values.Reservation(number, values.RESERVED, epoch, description=description, at=at, **charged)
 
     def check_seeded(self) -> None:
         """Refuse a draw from entropy of the caller's own, unless this ledger is gone with this process."""

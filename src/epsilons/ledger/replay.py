@@ -228,16 +228,16 @@ class Replay:
             | {"state": RESERVED, "seq": seq, "at": at}
             | {name: body.get(name) for name in ("analyst", "dataset", "question")}
         )
-        for cohort, nano, *level in body["charges"]:
-            account = self.accounts[cohort]
+        for cohort, nano, *more in body["charges"]:
+            account, level = self.accounts[cohort], more[0] if more else None  # once no level was told
             if body.get("dataset") is not None and body["dataset"] not in read_rosters(account.datasets):
                 raise does_not_add_up(f"line {seq} charges people of another dataset")
             account.reserved += nano
-            # Who is used and pays nothing is public, or weighs nothing: then a level is all that is said.
-            enough = nano > 0 if account.granted is not None and not level else nano >= 0
-            if not enough or (nano and (account.granted is None or account.spent + account.reserved > account.granted)):
+            too_much = nano and (account.granted is None or account.spent + account.reserved > account.granted)
+            # Who is used and pays nothing is public, or weighs nothing, and has a level.
+            if too_much or nano < (1 if level is None else 0):
                 raise does_not_add_up(f"line {seq} charges more than was granted")
-            self._pay(number, cohort, nano, 0, level[0] if level else None)
+            self._pay(number, cohort, nano, 0, level)
         self._count(number, 1)
 
     def _settle(self, number: int, spent: bool) -> None:

@@ -11,6 +11,7 @@ import json
 from collections import Counter
 from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
+from functools import lru_cache
 from typing import Any, Self
 
 import numpy as np
@@ -41,7 +42,7 @@ class _Cohorts:
 
     @classmethod
     def of(cls, connection: Connection) -> Self:
-        rows = {row["id"]: dict(row) for row in connection.execute("SELECT * FROM cohorts WHERE people > 0")}
+        rows = {row["id"]: row for row in connection.execute("SELECT * FROM cohorts WHERE people > 0")}
         pending = "SELECT number FROM reservations WHERE state = 'reserved'"
         charges = f"SELECT cohort, number, nano FROM charges WHERE nano > 0 AND number IN ({pending})"
         held: dict[int, set[tuple[int, int]]] = {}
@@ -58,8 +59,7 @@ class _Cohorts:
         row = self.rows[cohort]
         code = PUBLIC_CODE if row["granted"] is None else int(row["granted"])
         code = WITHDRAW_CODE if row["state"] == WITHDRAWN else code
-        said = read_rosters(row["datasets"]).items()
-        return Standing(code, row["level"], bool(row["own"]), tuple(sorted(said)))
+        return Standing(code, row["level"], bool(row["own"]), _read_words(row["datasets"]))
 
     def check_sizes(self, standing: Codes) -> None:
         """As many people are in each cohort as it says: an edited roster is not registered anew."""
@@ -88,6 +88,11 @@ class _Cohorts:
             self.rows[number], self.open[number], self.index[alike] = made, held, number
             self.made.append(made)
         return self.index[alike]
+
+
+@lru_cache(10_000)
+def _read_words(datasets: str) -> tuple[tuple[int, str], ...]:
+    return tuple(sorted(read_rosters(datasets).items()))
 
 
 def hash_people(people: Sorted) -> str:

@@ -249,15 +249,20 @@ def _find_merges(connection: Connection, path: Sequence[tuple[int, int]]) -> Ite
                 yield *steps[line], group["rounded"]
 
 
-def charge(connection: Connection, number: int, plan: Sequence[tuple[int, int, int | None]]) -> None:
+def charge(connection: Connection, number: int, plan: Sequence[tuple[int, int, int | None]]) -> dict[str, Any]:
     """All charges or none. The guard stands in the UPDATE itself, so it holds whatever else is going on.
 
-    `plan` has cohort, nano-epsilon and level of everyone who is used; public people pay nothing.
+    `plan` has cohort, nano-epsilon and level of everyone who is used; public people pay nothing. Gives what `read_plan`
+    reads of it.
     """
-    connection.insert_many("charges", [(number, cohort, nano, 0, level) for cohort, nano, level in plan])
+    rows = [{"number": number, "cohort": cohort, "nano": nano, "level": level} for cohort, nano, level in plan]
+    connection.executemany("INSERT INTO charges VALUES (:number, :cohort, :nano, 0, :level)", rows)
     paid = [cohort for cohort, nano, _ in plan if nano]
-    if connection.execute(_CHARGE_ALL_THAT_FITS, {"number": number}).rowcount != len(paid):
+    fitting = connection.execute(_CHARGE_ALL_THAT_FITS, {"number": number}).rowcount
+    known = read_plan(connection, number)
+    if fitting != len(paid) or {*known["charges"], *known["places"]} != {cohort for cohort, *_ in plan}:
         raise values.stale_plan()
+    return known
 
 
 def spend(connection: Connection, number: int) -> None:

@@ -189,7 +189,7 @@ def test_a_merge_that_favours_somebody_is_refused(
         most = lambda one, other: (max(one.granted, other.granted), together(one, other)[1])  # noqa: E731
         monkeypatch.setattr(merging, "_together", most)
     else:
-        monkeypatch.setattr(merging, "_same_words", lambda row: ())
+        monkeypatch.setattr(merging, "_own_words", lambda row: ())
     ledger.enroll([person("ann"), person("bob")], [nano("1"), nano("1")])
     ask("one")
     if fault == "rounded down":
