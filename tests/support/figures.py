@@ -67,6 +67,13 @@ FIGURES = {
         "ways (ids, spelling, kind, ledger, directory, label, file, snapshot, terms, consent, process)",
         "no fresh budget",
     ),
+    "figure_15": Figure(
+        15,
+        "newcomers and changes of mind at 256 levels and a question a day: no refusal, at most 4,096 cohorts; opening "
+        "and asking take at most 1.5 times as long in the last hundred days as in the first, by the processor's time "
+        "and by the steps of the database; recounted in full, here and elsewhere",
+        "days",
+    ),
     "figure_17": Figure(
         17,
         "sources that grow, shrink or are replaced while they are being registered: nobody above the cap, everything "

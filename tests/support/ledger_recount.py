@@ -12,7 +12,10 @@ Balance = tuple[int | None, int, int, int]
 
 
 def balances(lines: Iterable[Mapping[str, Any]]) -> dict[int, Balance]:
-    """{cohort: (granted, spent, reserved, people)}; asserts the chain, and that nobody is ever charged too much."""
+    """{cohort: (granted, spent, reserved, people)} of the cohorts that anybody is in.
+
+    Asserts the chain, and that nobody is ever charged too much.
+    """
     head = "0" * 64
     granted: dict[int, int | None] = {}
     spent: defaultdict[int, int] = defaultdict(int)
@@ -36,12 +39,24 @@ def balances(lines: Iterable[Mapping[str, Any]]) -> dict[int, Balance]:
                 for group in body["moved"]:
                     people[group["origin"]] -= group["people"]
             case "reserve":
-                held[body["number"]] = dict(body["charges"])
-                for cohort, nano in body["charges"]:
+                held[body["number"]] = {cohort: nano for cohort, nano, *_ in body["charges"] if nano}
+                for cohort, nano in held[body["number"]].items():
                     reserved[cohort] += nano
                     limit = granted[cohort]
                     assert limit is not None
                     assert spent[cohort] + reserved[cohort] <= limit
+            case "merge":
+                for made in body["made"]:
+                    granted[made["id"]], spent[made["id"]] = made["granted"], made["spent"]
+                for group in body["moved"]:
+                    origin, target = group["origin"], group["target"]
+                    people[origin] -= group["people"]
+                    people[target] += group["people"]
+                    # Nobody has more left than before, or another promise.
+                    assert spent[target] == spent[origin] + group["rounded"] >= spent[origin]
+                    assert (granted[origin] is None) == (granted[target] is None)
+                    assert (granted[target] or 0) <= (granted[origin] or 0)
+                    assert reserved[origin] == reserved[target] == 0
             case "touch" | "refund":
                 for cohort, nano in held.pop(body["number"]).items():
                     reserved[cohort] -= nano
@@ -50,4 +65,5 @@ def balances(lines: Iterable[Mapping[str, Any]]) -> dict[int, Balance]:
                 held.clear()
                 for cohort, limit in granted.items():
                     spent[cohort] = max(spent[cohort] + reserved.pop(cohort, 0), limit or 0)
-    return {cohort: (limit, spent[cohort], reserved[cohort], people[cohort]) for cohort, limit in granted.items()}
+    found = {cohort: (limit, spent[cohort], reserved[cohort], people[cohort]) for cohort, limit in granted.items()}
+    return {cohort: balance for cohort, balance in found.items() if balance[3]}

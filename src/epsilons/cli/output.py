@@ -98,11 +98,11 @@ def print_json(document: Any) -> None:
 
 def ask_once(people: Dataset, ask: Callable[[], _T]) -> tuple[_T, bool]:
     """(what was answered, whether it is a stored answer); a note if nothing was charged since it was asked before."""
-    before = len(people.history())
+    before = people.ledger.count("reservations")
     answer = ask()
     releases: Iterable[Any] = answer.values() if isinstance(answer, Mapping) else [answer]
     # What comes from the roster is not stored, and has no number.
-    stored = len(people.history()) == before and any(release.number is not None for release in releases)
+    stored = people.ledger.count("reservations") == before and any(one.number is not None for one in releases)
     if stored:
         note("Asked before: this is the stored answer, and nothing was charged again.")
     return answer, stored

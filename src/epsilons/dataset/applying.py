@@ -24,6 +24,7 @@ from epsilons.dataset.rows import PERSON
 from epsilons.engines.base import NUMBER, TRUTH
 from epsilons.engines.trees import Predicate, column
 from epsilons.errors import DataError, PlanError
+from epsilons.ledger.values import Reservation
 from epsilons.noise.entropy import is_private, system
 from epsilons.preferences import Levels
 from epsilons.release.answer import Release, tell_question
@@ -93,8 +94,8 @@ class ApplyAttempt(Attempt):
     def _sampling(self, levels: Levels) -> Sampling:
         return Sampling.plan(self.asked.recipe, levels, self.asked.threshold, self.facts.neighbors, self.facts.rows)
 
-    def resume(self, text: str) -> Sketch:
-        sketch = super().resume(text)
+    def resume(self, held: Reservation) -> Sketch:
+        sketch = super().resume(held)
         if not isinstance(sketch.threshold, int):
             raise cannot_resume()
         return sketch

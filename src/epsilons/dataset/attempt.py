@@ -21,7 +21,7 @@ from epsilons.dataset.registry import Registry
 from epsilons.dataset.rows import Preparation
 from epsilons.engines.trees import Comparison, Several
 from epsilons.errors import BudgetExceeded, PlanError
-from epsilons.ledger.values import Cohort, allowance, list_active
+from epsilons.ledger.values import Cohort, Reservation, allowance, list_active
 from epsilons.mechanisms.base import find_error
 from epsilons.noise.entropy import system
 from epsilons.planner.choose import choose
@@ -134,9 +134,9 @@ class Attempt:
                     return found, RoughCount(fraction, tuple(paid.items()))
             share *= _MORE
 
-    def resume(self, text: str) -> Sketch:
+    def resume(self, held: Reservation) -> Sketch:
         """The plan that was charged, out of the ledger."""
-        return Sketch.from_text(text, self.asked.question, self.cohorts, self.registry.names)
+        return Sketch.of(held, self.asked.question, self.registry.names)
 
     def read(self, sketch: Sketch) -> Release:
         """The only step that sees data."""

@@ -69,7 +69,7 @@ class Registered:
         engine: str | None = None,
     ) -> None:
         kept = _ledger_in_memory(ledger)
-        called = f"table {len(kept.registrations()) + 1}" if name is None else name
+        called = f"table {kept.count('registrations') + 1}" if name is None else name
         declared = Declared(
             called, person, version, rows_per_person, neighbors, bounds or {}, keys or {}, complete, public, ceiling,
             allow_individual=allow_individual, types=types, table=table, threads=threads, memory=memory, engine=engine,
@@ -204,7 +204,7 @@ class Registered:
         {dataset: whether its snapshot could be reached from here}.
         """
         self.ledger.verify()
-        return verify_snapshots(self.ledger.registrations())
+        return verify_snapshots(self.ledger.registrations(newest=True))
 
     def set_level(self, levels: Mapping[Any, Any]) -> Enrolment:
         """What people say themselves, {id: name of a level, or epsilon}: it stands until they say otherwise."""
@@ -274,7 +274,7 @@ def _opening(ledger: Any, create: bool | Ledger = False, stand_in: bool = False)
             raise
         book = ledgers.open()
     try:
-        # An edited balance or answer is found before anybody is charged by it; an edited roster before registering.
+        # What was edited is found before anybody is charged by it; who was renamed, before they are taken for new.
         book.verify(thorough=stand_in)
         yield book, ledger
     except BaseException:

@@ -242,7 +242,7 @@ class Candidate:
 
     def register(self, place: str, act: Act) -> tuple[Registration, Enrolment]:
         """Registered for good: the snapshot is written and checked, then the ledger knows it, or nothing happened."""
-        ahead = self.foresee(act)
+        earlier, ahead = self.ledger.find_registration(self.declared.name), self.foresee(act)
         cohorts = find_cohorts(self.people, ahead.change.people, ahead.change.targets)
         folder = os.path.join(place, system().bytes(8).hex())
         facts = self.declared.rows_per_person, self.ledger.salt, folder
@@ -258,17 +258,15 @@ class Candidate:
                     remove_snapshot(stamp, place)
             raise
         with suppress(EpsilonsError, OSError):  # it is registered, whatever can be tidied up and noted
-            for earlier in self.ledger.registrations():
-                if earlier.name == made.name and earlier.number < made.number:  # a newer one may stand already
-                    remove_snapshot(earlier.stamp, place)
+            if earlier is not None:
+                remove_snapshot(earlier.stamp, place)
             sweep_snapshots(place, self._snapshots)
             find_places().note_dataset(self.ledger.id, made.name, self.files)
         return made, replace(done, settled=ahead.expected.settled)
 
     def _snapshots(self) -> set[str]:
         """The folders of the newest registration of every dataset, by the random names that they have in any place."""
-        newest = {one.name: one.stamp["folder"] for one in self.ledger.registrations()}
-        return {os.path.basename(folder) for folder in newest.values()}
+        return {os.path.basename(one.stamp["folder"]) for one in self.ledger.registrations(newest=True)}
 
     def _application(self, stamp: Mapping[str, Any], act: Act) -> Application:
         asked, declared = self.asked, self.declared
@@ -294,10 +292,10 @@ class Candidate:
         """The steward's label; without one, a number that grows with the states of the source."""
         if self.declared.version is not None:
             return self.declared.version
-        mine = [one for one in self.ledger.registrations() if one.name == self.declared.name]
-        if mine and same_state(mine[-1].about, self.about):
-            return mine[-1].version
-        return str(len(mine) + 1)
+        mine = self.ledger.find_registration(self.declared.name)
+        if mine and same_state(mine.about, self.about):
+            return mine.version
+        return str(self.ledger.count("registrations", name=self.declared.name) + 1)
 
 
 def _code(epsilon: float) -> int:
@@ -345,7 +343,7 @@ def find_registered(name: str, ledger: Ledger, address: str | None) -> Registry:
     """A dataset's people and terms, without its rows. A ledger with an address is closed with it."""
     found = ledger.find_registration(name)
     if found is None:
-        known = ", ".join(dict.fromkeys(one.name for one in ledger.registrations())) or "none so far"
+        known = ", ".join(one.name for one in ledger.registrations(newest=True)) or "none so far"
         rule = f"Registered in this ledger: {known}."
         hint = "Dataset.register(...) or `epsilons register people.toml`, by the steward"
         raise LedgerError(f"No dataset is registered as {name!r}.", rule=rule, suggest=hint)

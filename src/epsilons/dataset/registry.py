@@ -100,7 +100,7 @@ class Registry:
             registered=self.registration.at,
             ledger=self.address,
             epoch=self.ledger.epoch,
-            releases=len(self.ledger.history(self.dataset)),
+            releases=self.ledger.count("reservations", dataset=self.dataset),
             caveat=left.caveat,
             rounding_loss=self.registration.about.get("rounding_loss", 0.0),
             preparation_seconds=seconds,

@@ -79,15 +79,26 @@ def check_grants(given: Grants, people: int) -> NDArray[np.int64]:
 
 def is_whole(value: Any, least: int, most: int) -> bool:
     """Whether this is a whole number in that range; True and False are not, and neither is any float."""
-    return isinstance(value, Integral) and not isinstance(value, (bool, np.bool_)) and least <= int(value) <= most
+    # Most are plain integers, and a plan has thousands of them: the look at the type is fast.
+    whole = type(value) is int or (isinstance(value, Integral) and not isinstance(value, (bool, np.bool_)))
+    return whole and least <= int(value) <= most
 
 
-def check_charges(given: Mapping[int, int]) -> dict[int, int]:
-    """Charges by cohort: positive whole numbers of nano-epsilon. Who pays nothing is not mentioned."""
-    if not all(is_whole(c, 1, 2**63 - 1) and is_whole(nano, 1, LARGEST_GRANT) for c, nano in given.items()):
+def check_plan(
+    charges: Mapping[int, int], levels: Mapping[int, int] | None
+) -> tuple[dict[int, int], list[tuple[int, int, int | None]]]:
+    """Charges by cohort, positive whole numbers of nano-epsilon; and everyone who is used: cohort, charge, level.
+
+    Who pays nothing has no charge, and is used only if a level of the plan is told.
+    """
+    if not all(is_whole(c, 1, 2**63 - 1) and is_whole(nano, 1, LARGEST_GRANT) for c, nano in charges.items()):
         rule = f"A charge is a whole number of nano-epsilon from 1 to {LARGEST_GRANT}."
         raise LedgerError("A charge cannot be used.", rule=rule, suggest="leave out cohorts that are not used")
-    return {int(cohort): int(nano) for cohort, nano in sorted(given.items())}
+    told = levels or {}
+    if not all(is_whole(c, 1, 2**63 - 1) and is_whole(level, 0, 2**31 - 1) for c, level in told.items()):
+        raise LedgerError("A level of a plan cannot be used.", rule="Levels are numbered from 0.")
+    paid = {int(cohort): int(nano) for cohort, nano in sorted(charges.items())}
+    return paid, [(int(cohort), paid.get(cohort, 0), told.get(cohort)) for cohort in sorted({*paid, *told})]
 
 
 def check_question_key(given: bytes) -> bytes:

@@ -68,13 +68,15 @@ def append(connection: Connection, kind: str, at: str, body: Mapping[str, Any]) 
 class Head(NamedTuple):
     """The newest line that was seen: of which ledger, its number and its hash.
 
-    Up to the line `verified` all entries of the roster were held to the journal.
+    Up to the line `verified` everything was held to the journal; what it adds up to there is kept in a file beside the
+    head, whose hash is `replay`.
     """
 
     ledger: str
     seq: int
     digest: str
     verified: int = 0
+    replay: str = ""
 
 
 class Anchor:
@@ -154,12 +156,35 @@ class Anchor:
         with self._lock():
             self._write(Head(ledger, *head(connection)))
 
-    def note_verified(self, line: int) -> None:
-        """Entries of the roster up to this line need not be verified again by whoever only opens the ledger."""
+    def note_verified(self, line: int, digest: str, text: str) -> None:
+        """What the journal adds up to at this line, which is verified and has this hash.
+
+        Whoever only opens the ledger goes on from there. A line that the head has not reached is not taken.
+        """
         with self._lock():
             known = self.read()
-            if known is not None and known.verified < line <= known.seq:
-                self._write(known._replace(verified=line))
+            if known is not None and known.verified <= line <= known.seq:
+                content = f"{known.ledger} {digest}\n{text}"
+                replace_private(self._beside, content)
+                self._write(known._replace(verified=line, replay=hashlib.sha256(content.encode()).hexdigest()))
+
+    def read_verified(self, connection: Connection) -> str | None:
+        """The text that was noted, if it is the one that the head knows, and of a line of this very chain."""
+        known = self.read()
+        if known is None or not known.verified:
+            return None
+        line = connection.execute("SELECT hash FROM journal WHERE seq = :seq", {"seq": known.verified}).fetchone()
+        try:
+            content = self._beside.read_text()
+        except (OSError, ValueError):
+            return None
+        first, _, text = content.partition("\n")
+        same = line is not None and first == f"{known.ledger} {line['hash']}"
+        return text if same and hashlib.sha256(content.encode()).hexdigest() == known.replay else None
+
+    @property
+    def _beside(self) -> Path:
+        return self._path.with_name(self._path.name + ".verified")
 
     def read(self) -> Head | None:
         try:
@@ -167,7 +192,7 @@ class Anchor:
             seq, verified = content["seq"], content.get("verified", 0)
             if not (type(seq) is type(verified) is int and 0 <= verified <= seq < 1 << 63):
                 raise ValueError("not the number of a line")
-            return Head(str(content["ledger"]), seq, str(content["hash"]), verified)
+            return Head(str(content["ledger"]), seq, str(content["hash"]), verified, str(content.get("replay", "")))
         except FileNotFoundError:
             return None
         except (OSError, ValueError, KeyError, TypeError, AttributeError, RecursionError):
@@ -178,7 +203,8 @@ class Anchor:
             ) from None
 
     def _write(self, head: Head) -> None:
-        text = json.dumps({"ledger": head.ledger, "seq": head.seq, "hash": head.digest, "verified": head.verified})
+        told = {"ledger": head.ledger, "seq": head.seq, "hash": head.digest}
+        text = json.dumps({**told, "verified": head.verified, "replay": head.replay})
         replace_private(self._path, text, before=lambda: reach("anchoring"))
 
     @contextlib.contextmanager

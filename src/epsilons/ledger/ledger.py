@@ -11,7 +11,7 @@ from contextlib import contextmanager
 from dataclasses import replace
 from fractions import Fraction
 from functools import partial
-from typing import Any, TypeVar
+from typing import Any, Literal, TypeVar
 
 import numpy as np
 from numpy.typing import NDArray
@@ -22,6 +22,7 @@ from epsilons.ledger.balances import Remaining
 from epsilons.ledger.checks import Grants, People
 from epsilons.ledger.consent import WITHDRAW_CODE, Decide, Settled, Word, by_person, by_source
 from epsilons.ledger.journal import Anchor, Clock, write_time
+from epsilons.ledger.merging import merge_cohorts
 from epsilons.storage.base import Connection, Database, reach
 
 # Numbers of releases and sizes only: never a digest, a key, a description or an answer.
@@ -99,20 +100,26 @@ class Ledger:
         """Settle a dataset, enrol its people, let go of those who are no longer in it."""
         kept = paths.keep(given, self._home)
         with self._writing("enrolling", "enrolled") as connection:
-            made, done = registration.register(connection, write_time(self._clock), kept)
+            at = write_time(self._clock)
+            made, done = registration.register(connection, at, kept)
+            merge_cohorts(connection, at)
         _log.info("registration %d: %d people joined or changed their grant", made.number, done.changed)
         return paths.find(made, self._home), done
 
-    def registrations(self) -> tuple[values.Registration, ...]:
-        """Every registration of every dataset, in its order."""
+    def registrations(self, newest: bool = False) -> tuple[values.Registration, ...]:
+        """Every registration of every dataset, in its order; or the newest of each, which are those that are asked."""
+        read = registration.list_newest if newest else registration.list_registrations
         with self._database.read() as connection:
-            return tuple(paths.find(one, self._home) for one in registration.list_registrations(connection))
+            return tuple(paths.find(one, self._home) for one in read(connection))
+
+    def count(self, table: Literal["registrations", "reservations"], **which: Any) -> int:
+        """How many registrations, or questions, there were; those with this name, or of this dataset."""
+        return self._read(partial(statements.count, table=table, which=which))
 
     def find_registration(self, name: str) -> values.Registration | None:
         """The newest registration of a dataset, which is the one that is asked."""
         with self._database.read() as connection:
-            found = registration.find_registration(connection, name)
-            return None if found is None else paths.find(found, self._home)
+            return next((paths.find(one, self._home) for one in registration.list_newest(connection, name)), None)
 
     def levels(self) -> dict[str, int]:
         """What names of levels mean now, in nano-epsilon; -1 for public."""
@@ -147,7 +154,9 @@ class Ledger:
     def _change(self, people: People, asked: NDArray[Any], words: Sequence[Word], decide: Decide) -> values.Enrolment:
         request = roster.Request(checks.check_digests(people), asked, words, decide)
         with self._writing("enrolling", "enrolled") as connection:
-            done = roster.carry_out(connection, write_time(self._clock), roster.plan_change(connection, request))
+            at = write_time(self._clock)
+            done = roster.carry_out(connection, at, roster.plan_change(connection, request))
+            merge_cohorts(connection, at)
         _log.info("roster: %d of %d people joined or changed their grant", done.changed, len(people))
         return done
 
@@ -161,7 +170,7 @@ class Ledger:
         return self._read(partial(statements.read_state, dataset=dataset))
 
     def cohorts(self, dataset: int | None = None) -> tuple[values.Cohort, ...]:
-        """All cohorts, or those on the roster of a dataset, in the order they were made, empty ones included."""
+        """All cohorts that anybody is in, or those on the roster of a dataset, in the order they were made."""
         return self._read(partial(statements.read_cohorts, dataset=dataset))
 
     def members(self, dataset: int | None = None) -> values.Members:
@@ -208,15 +217,17 @@ class Ledger:
         analyst: str | None = None,
         dataset: int | None = None,
         asked: bytes | None = None,
+        levels: Mapping[int, int] | None = None,
     ) -> values.Reservation:
         """Charge a question, durably, all cohorts or none; asked again, it resumes at no further charge.
 
         `epoch` is the one of the allowance the charges were planned with, and of the members that will be read; it
         belongs into the question's digest as well. StalePlanError: plan again. `analyst` is a name that quotas are
         kept under; QuotaError is about fairness between analysts, not about privacy. `dataset` is the one asked, whose
-        people alone are charged; `asked` is the question's digest without the epoch, for `find`.
+        people alone are charged; `asked` is the question's digest without the epoch, for `find`. `levels` are the
+        plan's, by cohort, of everyone who is used, also of those who are public.
         """
-        question, paid = checks.check_question_key(key), checks.check_charges(charges)
+        question, (paid, plan) = checks.check_question_key(key), checks.check_plan(charges, levels)
         known = None if asked is None else checks.check_question_key(asked)
         checks.check_description(kind, "kind"), checks.check_description(description, "description")
         asker = None if analyst is None else checks.check_analyst_name(analyst)
@@ -247,14 +258,14 @@ class Ledger:
             }  # fmt: skip
             if asker is not None:
                 statements.use_quota(connection, asker, paid)
-            statements.charge(connection, number, paid)
+            charged = statements.charge(connection, number, plan)
             at = write_time(self._clock)
-            line = {**about, "key": question.hex(), "charges": sorted(paid.items())}
+            line = {**about, "key": question.hex(), "charges": plan}
             line |= {"question": None if known is None else known.hex()}
             seq, _ = journal.append(connection, "reserve", at, line)
             connection.execute(statements.RESERVE, {**about, "key": question, "question": known, "seq": seq, "at": at})
         _log.info("release %d: charged to %d cohorts", number, len(paid))
-        return values.Reservation(number, values.RESERVED, epoch, paid, description, at=at)
+        return values.Reservation(number, values.RESERVED, epoch, description=description, at=at, **charged)
 
     def check_seeded(self) -> None:
         """Refuse a draw from entropy of the caller's own, unless this ledger is gone with this process."""
@@ -354,23 +365,25 @@ class Ledger:
                 return
             last = lines[-1]["seq"]
 
-    def verify(self, thorough: bool = True, note: bool = True) -> values.Recount:
+    def verify(
+        self, thorough: bool = True, progress: recount.Progress | None = None, note: bool = True
+    ) -> values.Recount:
         """Recount everything from the journal; raises LedgerError when anything differs.
 
-        Who stands where is held to the journal from the beginning, or with `thorough=False` only where it has changed
-        since it was last verified on this machine, which takes the same time however many people there are. `note`:
-        remember how far it was verified.
+        From its first line on, or with `thorough=False` only what is new since it was last verified on this machine,
+        and every account that can still be charged: that takes the same time however many people there are, and
+        however much was asked. `progress` is told how many lines of how many were followed; `note`: remember how far.
         """
-        since = 0
+        start, anchor = None, self._anchor
         with self._database.read() as connection:
-            if self._anchor is not None:
-                self._anchor.check(connection, self.id)
-                known = self._anchor.read()
-                since = 0 if thorough or known is None else known.verified
-            done = recount.verify(connection, since)
-        if self._anchor is not None and note:
-            self._anchor.note_verified(done.entries)
-        return done
+            if anchor is not None:
+                anchor.check(connection, self.id)
+                start = None if thorough else recount.resume(anchor.read_verified(connection))
+            before = 0 if start is None else start.line
+            done = recount.verify(connection, start, progress)
+        if anchor is not None and note and done.line > before:
+            anchor.note_verified(done.line, done.head, done.condense())
+        return recount.sum_up(done)
 
 
 def _as_words(grants: Grants, people: int) -> tuple[NDArray[Any], list[Word]]:

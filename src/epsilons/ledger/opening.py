@@ -280,7 +280,7 @@ def _add_registrations(connection: Connection) -> dict[str, Any]:
 
 
 def _gather_segments(connection: Connection) -> dict[str, Any]:
-    """Format 4: who stands where is kept as columns; how people's digests are made is a term."""
+    """Format 4: who stands where is kept as columns, plans as rows; how people's digests are made is a term."""
     connection.execute(tables.SEGMENTS)
     first: dict[bytes, int] = {}
     entries: list[tuple[bytes, int, int]] = []
@@ -293,7 +293,20 @@ def _gather_segments(connection: Connection) -> dict[str, Any]:
         people, lines, cohorts = zip(*entries, strict=True)
         digests = np.frombuffer(b"".join(people), f"S{DIGEST_BYTES}")
         segments.add(connection, segments.Entries.of(digests, np.array(lines), np.array(cohorts)))
-    for statement in ("DROP TABLE people", "DROP TABLE moves", "ALTER TABLE ledger ADD COLUMN digest TEXT"):
+    for statement in (
+        "DROP TABLE people",
+        "DROP TABLE moves",
+        "ALTER TABLE ledger ADD COLUMN digest TEXT",
+        tables.LIVING,
+        tables.PENDING,
+        tables.BY_NAME,
+        # A column that may hold 0 from now on is written anew: SQLite cannot change what it was told of one.
+        "CREATE TABLE former AS SELECT * FROM charges",
+        "DROP TABLE charges",
+        tables.CHARGES,
+        "INSERT INTO charges SELECT number, cohort, nano, carried, NULL FROM former",
+        "DROP TABLE former",
+    ):
         connection.execute(statement)
     connection.execute("UPDATE ledger SET digest = :digest", {"digest": BLAKE_2})
     return {"digest": BLAKE_2}

@@ -1,14 +1,16 @@
 """An independent recount: the journal alone says what every table must hold, and every table is compared with it.
 
-Nothing here is shared with the code that charges but how rosters and groups of people are written: balances are added
-up again from the journal's lines.
+What the journal says is worked out by `replay`. What was settled for good is compared as soon as that is known, the
+rest at the end. Who starts from a condensed replay compares what later lines have changed, and all that is still alive;
+from the first line on, everything.
 """
 
 import hashlib
-import json
-from collections.abc import Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from concurrent.futures import Future, ThreadPoolExecutor
 from contextlib import closing
-from dataclasses import dataclass, field, fields
+from dataclasses import fields
+from operator import attrgetter
 from typing import Any
 
 import numpy as np
@@ -16,203 +18,74 @@ import numpy as np
 from epsilons.errors import LedgerError
 from epsilons.ledger import journal, segments
 from epsilons.ledger.order import is_new
+from epsilons.ledger.replay import COLUMNS, Asked, Replay, as_row
 from epsilons.ledger.roster import hash_people
-from epsilons.ledger.statements import read_rosters
-from epsilons.ledger.values import LOST, REFUNDED, RESERVED, STORED, TOUCHED, Cohort, Recount, does_not_add_up
-from epsilons.storage.base import Connection
+from epsilons.ledger.values import Cohort, Recount, does_not_add_up
+from epsilons.storage.base import Connection, spread
 
-#: What cohorts were before levels had names and datasets had rosters.
-_UNNAMED = {"level": None, "own": 0, "datasets": "{}"}
-
-
-@dataclass
-class Replay:
-    """What the tables must hold after the lines read so far."""
-
-    about: dict[str, Any] = field(default_factory=dict)
-    cohorts: dict[int, dict[str, Any]] = field(default_factory=dict)
-    reservations: dict[int, dict[str, Any]] = field(default_factory=dict)
-    charges: dict[tuple[int, int], tuple[int, int]] = field(default_factory=dict)
-    answers: dict[int, str] = field(default_factory=dict)
-    joined: dict[tuple[int, int], tuple[int, str]] = field(default_factory=dict)
-    moved: dict[tuple[int, int, int], tuple[int, str]] = field(default_factory=dict)
-    live: set[str] = field(default_factory=set)
-    payers: dict[int, list[int]] = field(default_factory=dict)
-    quotas: dict[str, dict[str, Any]] = field(default_factory=dict)
-    levels: list[dict[str, Any]] = field(default_factory=list)
-    registrations: list[dict[str, Any]] = field(default_factory=list)
-
-    def line(self, seq: int, kind: str, at: str, body: dict[str, Any]) -> None:
-        match kind:
-            case "open":
-                self.about = {
-                    "one": 1, "id": body["id"], "format": body["format"], "epoch": 0,
-                    "neighbors": None, "rows_per_person": None, "allow_individual": None,
-                    "salt": body.get("salt"), "losses": 0,
-                    "measure": body.get("measure"), "ids": None, "spelling": None, "digest": body.get("digest"),
-                }  # fmt: skip
-            case "migrate":
-                if body["format"] != self.about["format"] + 1:
-                    raise does_not_add_up(f"line {seq} skips a format")
-                self.about |= body
-            case "terms":
-                if self.about["neighbors"] is not None:
-                    raise does_not_add_up("the terms were settled twice")
-                self.about |= body
-            case "unit":
-                if self.about["ids"] is not None:
-                    raise does_not_add_up("the unit was settled twice")
-                self.about |= body
-            case "levels":
-                self.levels += [{"name": n, "seq": seq, "granted": code} for n, code in body["levels"].items()]
-            case "register":
-                self._register(seq, at, body)
-            case "roster":
-                self._roster(seq, body)
-            case "reserve":
-                self._reserve(seq, at, body)
-            case "touch" | "refund":
-                number, spent = body["number"], kind == "touch"
-                self._set_state(number, RESERVED, TOUCHED if spent else REFUNDED)
-                for cohort in self.payers.get(number, ()):
-                    nano, _ = self.charges[number, cohort]
-                    self.cohorts[cohort]["reserved"] -= nano
-                    self.cohorts[cohort]["spent"] += nano if spent else 0
-                if not spent:
-                    self.live.remove(self.reservations[number]["key"])
-                    self._count(number, -1)
-            case "quota":
-                self._analyst(body["analyst"]).update(nano=body["nano"], questions=body["questions"])
-            case "loss":
-                self._lose(seq, body)
-            case "store":
-                self._set_state(body["number"], TOUCHED, STORED)
-                self.answers[body["number"]] = body["answer"]
-            case _:
-                raise does_not_add_up(f"line {seq} is of no known kind")
-
-    def _register(self, seq: int, at: str, body: dict[str, Any]) -> None:
-        first = next((one["dataset"] for one in self.registrations if one["name"] == body["name"]), body["number"])
-        in_turn = body["number"] == len(self.registrations) + 1 and body["epoch"] == self.about["epoch"]
-        if not in_turn or body["dataset"] != first:
-            raise does_not_add_up(f"line {seq} registers out of turn")
-        self.registrations.append({**body, "seq": seq, "at": at})
-
-    def _roster(self, seq: int, body: dict[str, Any]) -> None:
-        if body["epoch"] != self.about["epoch"] + 1:
-            raise does_not_add_up(f"line {seq} skips a change of the roster")
-        self.about["epoch"] = body["epoch"]
-        for made in body["made"]:
-            if made["id"] in self.cohorts:
-                raise does_not_add_up(f"line {seq} makes a cohort twice")
-            self.cohorts[made["id"]] = {**_UNNAMED, **made, "reserved": 0, "people": 0}
-        for number, cohort, nano in body["carried"]:
-            self._pay(number, cohort, nano, carried=1)
-            self.cohorts[cohort]["reserved"] += nano
-        for group in body["joined"]:
-            target = self.cohorts[group["target"]]
-            if target["spent"] != ((target["granted"] or 0) if self.about["losses"] else 0):
-                raise does_not_add_up(f"line {seq} lets newcomers join people with a past")
-            self.joined[seq, group["target"]] = (group["people"], group["digest"])
-            target["people"] += group["people"]
-        for group in body["moved"]:
-            origin, target = self.cohorts[group["origin"]], self.cohorts[group["target"]]
-            if (origin["spent"], origin["reserved"]) != (target["spent"], target["reserved"]):
-                raise does_not_add_up(f"line {seq} moves people without what they had spent")
-            self.moved[seq, group["origin"], group["target"]] = (group["people"], group["digest"])
-            origin["people"] -= group["people"]
-            target["people"] += group["people"]
-
-    def _reserve(self, seq: int, at: str, body: dict[str, Any]) -> None:
-        number = body["number"]
-        in_turn = number == len(self.reservations) + 1 and body["epoch"] == self.about["epoch"]
-        if not in_turn or body["key"] in self.live:
-            raise does_not_add_up(f"line {seq} charges out of turn")
-        self.live.add(body["key"])
-        if body["individual"] and not self.about["allow_individual"]:
-            raise does_not_add_up(f"line {seq} breaks the terms")
-        self.reservations[number] = {
-            **{name: body[name] for name in ("number", "key", "kind", "individual", "epoch", "description")},
-            "state": RESERVED, "seq": seq, "at": at,
-            **{name: body.get(name) for name in ("analyst", "dataset", "question")},
-        }  # fmt: skip
-        for cohort, nano in body["charges"]:
-            account = self.cohorts[cohort]
-            if body.get("dataset") is not None and body["dataset"] not in read_rosters(account["datasets"]):
-                raise does_not_add_up(f"line {seq} charges people of another dataset")
-            account["reserved"] += nano
-            if nano <= 0 or account["granted"] is None or account["spent"] + account["reserved"] > account["granted"]:
-                raise does_not_add_up(f"line {seq} charges more than was granted")
-            self._pay(number, cohort, nano, carried=0)
-        self._count(number, 1)
-
-    def _lose(self, seq: int, body: dict[str, Any]) -> None:
-        """The worst is assumed of what was lost: everything granted is spent, every open question is closed."""
-        self.about["losses"] += 1
-        if body["losses"] != self.about["losses"]:
-            raise does_not_add_up(f"line {seq} skips a loss")
-        for account in self.cohorts.values():
-            account["spent"] = max(account["spent"] + account["reserved"], account["granted"] or 0)
-            account["reserved"] = 0
-        for held in self.reservations.values():
-            if held["state"] in (RESERVED, TOUCHED):
-                held["state"] = LOST
-                self.live.remove(held["key"])
-
-    def _analyst(self, name: str) -> dict[str, Any]:
-        nothing = {"analyst": name, "nano": None, "questions": None, "used_nano": 0, "used_questions": 0}
-        return self.quotas.setdefault(name, nothing)
-
-    def _count(self, number: int, sign: int) -> None:
-        """A question counts against its analyst's quota with the largest charge it made."""
-        name = self.reservations[number]["analyst"]
-        if name is not None:
-            paid = [self.charges[number, cohort] for cohort in self.payers.get(number, ())]
-            largest = max((nano for nano, carried in paid if not carried), default=0)
-            self._analyst(name)["used_nano"] += sign * largest
-            self._analyst(name)["used_questions"] += sign
-
-    def _set_state(self, number: int, before: str, after: str) -> None:
-        if self.reservations[number]["state"] != before:
-            raise does_not_add_up(f"release {number} was settled out of turn")
-        self.reservations[number]["state"] = after
-
-    def _pay(self, number: int, cohort: int, nano: int, carried: int) -> None:
-        if (number, cohort) in self.charges:
-            raise does_not_add_up(f"release {number} charges a cohort twice")
-        self.charges[number, cohort] = (nano, carried)
-        self.payers.setdefault(number, []).append(cohort)
+#: Told how many lines of how many were followed.
+Progress = Callable[[int, int], None]
+_LINES = "SELECT seq, kind, at, body, hash FROM journal WHERE seq > :line ORDER BY seq"
+_COLUMNS = ", ".join(COLUMNS)
+_AS_COHORT = attrgetter(*(each.name for each in fields(Cohort)))
+#: So many questions are compared at once.
+_BATCH = 100
+#: So many threads compare rosters beside the one that follows the journal.
+_THREADS = 4
 
 
-def verify(connection: Connection, since: int = 0) -> Recount:
-    """Recount everything; raises LedgerError at the first difference.
-
-    Of the roster only what was entered after the line `since`: what came before was verified already.
-    """
+def resume(text: str | None) -> Replay | None:
+    """A replay that was condensed, if there is one that this release reads."""
     try:
-        replay, head, lines = Replay(), journal.START, 0
-        journal_lines = "SELECT seq, kind, at, body, hash FROM journal ORDER BY seq"
-        with closing(connection.stream(journal_lines)) as found:
-            for seq, kind, at, body, held in found:
-                lines += 1
-                if seq != lines or journal.chain(head, seq, kind, at, body) != held:
-                    raise does_not_add_up(f"the chain breaks at line {lines}")
-                head = held
-                replay.line(seq, kind, at, json.loads(body))
+        return None if text is None else Replay.of(text)
+    except (ValueError, KeyError, TypeError):
+        return None
+
+
+def verify(connection: Connection, start: Replay | None = None, progress: Progress | None = None) -> Replay:
+    """Recount the lines after those of a condensed replay, or all of them; raises LedgerError at the first difference.
+
+    What the replay is based on was verified already, and is not read again.
+    """
+    replay = Replay() if start is None else start
+    whole, last = replay.line == 0, journal.head(connection)[0]
+    try:
+        people = _People(connection, replay.line)
+        compared: dict[int, Future[None]] = {}
+        with ThreadPoolExecutor(_THREADS) as pool, closing(connection.stream(_LINES, {"line": replay.line})) as lines:
+            for line in lines:
+                said, kind = replay.follow(*line), line[1]
+                if kind in ("roster", "merge"):
+                    groups = [*said.get("joined", ()), *said["moved"]]
+                    compared[replay.line] = pool.submit(people.compare, replay.line, groups)
+                if len(replay.ended) >= _BATCH:
+                    _compare_asked(connection, replay.ended)
+                    replay.ended.clear()
+                if progress is not None:
+                    progress(replay.line, last)
+        for one in compared.values():
+            one.result()
+        people.compare_rest(list(compared))
         _compare(connection, "ledger", [replay.about])
         _compare(connection, "quotas", replay.quotas.values())
         _compare(connection, "levels", replay.levels)
-        _compare_registrations(connection, replay)
-        _compare(connection, "cohorts", replay.cohorts.values())
-        charged = [{"number": n, "cohort": c, "nano": v, "carried": k} for (n, c), (v, k) in replay.charges.items()]
-        _compare(connection, "charges", charged)
-        _compare_reservations(connection, replay)
-        _compare_people(connection, replay, since)
-        people = sum(row["people"] for row in replay.cohorts.values())
-        final = tuple(Cohort(*(row[each.name] for each in fields(Cohort))) for row in replay.cohorts.values())
-        return Recount(entries=lines, releases=len(replay.reservations), people=people, head=head, cohorts=final)
+        _compare_registrations(connection, [*replay.newest.values(), *replay.registered])
+        _compare_asked(connection, [*replay.ended, *replay.open.values()])
+        _compare_cohorts(connection, replay, whole)
+        _compare_sizes(connection, replay, whole)
+        replay.ended.clear()
+        replay.registered.clear()
     except (ValueError, KeyError, TypeError, AttributeError, OverflowError):
         raise does_not_add_up("something in it cannot be read") from None
+    return replay
+
+
+def sum_up(replay: Replay) -> Recount:
+    """What was counted."""
+    living = sorted((one for one in replay.accounts.values() if one.people), key=lambda one: one.id)
+    cohorts = tuple(Cohort(*_AS_COHORT(one)) for one in living)
+    people = sum(one.people for one in living)
+    return Recount(replay.line, replay.releases, people, replay.head, cohorts)
 
 
 def _compare(connection: Connection, table: str, expected: Iterable[dict[str, Any]]) -> None:
@@ -228,27 +101,67 @@ def _differs(table: str) -> LedgerError:
     return does_not_add_up(f"the table of {table} differs from the journal")
 
 
-def _compare_registrations(connection: Connection, replay: Replay) -> None:
+def _compare_cohorts(connection: Connection, replay: Replay, whole: bool) -> None:
+    """Those that people are in, and those of which something is reserved; or all of them."""
+    rows = connection.execute(f"SELECT {_COLUMNS} FROM cohorts{'' if whole else ' WHERE people > 0'}")
+    expected = {as_row(one) for one in replay.accounts.values() if whole or one.people}
+    if {tuple(row) for row in rows} != expected:
+        raise _differs("cohorts")
+    for one in replay.accounts.values():
+        if one.reserved and not one.people:
+            row = connection.execute(f"SELECT {_COLUMNS} FROM cohorts WHERE id = :id", {"id": one.id}).fetchone()
+            if row is None or tuple(row) != as_row(one):
+                raise _differs("cohorts")
+
+
+def _compare_sizes(connection: Connection, replay: Replay, whole: bool) -> None:
+    """No table has a row that the journal does not know: as many of them, or, at a glance, none beyond the last."""
+    expected = {
+        ("cohorts", "id"): (replay.cohorts, len(replay.accounts)),
+        ("reservations", "number"): (replay.releases, replay.releases),
+        ("charges", "number"): (None, replay.charges),
+        ("registrations", "number"): (replay.registrations, replay.registrations),
+    }
+    for (table, key), (newest, number) in expected.items():
+        found = connection.execute(f"SELECT {'count(*)' if whole else f'max({key})'} FROM {table}").fetchone()[0]
+        if (found or 0) != number if whole else (found or 0) > (replay.releases if newest is None else newest):
+            raise _differs(table)
+    if connection.execute("SELECT coalesce(sum(entries), 0) FROM segments").fetchone()[0] != replay.entries:
+        raise _differs("people")
+
+
+def _compare_registrations(connection: Connection, expected: Sequence[dict[str, Any]]) -> None:
     """The journal has digests of what was settled."""
-    held = [dict(row) for row in connection.execute("SELECT * FROM registrations ORDER BY number")]
-    for row in held:
-        row |= {name: hashlib.sha256(row[name].encode()).hexdigest() for name in ("about", "stamp")}
-    if held != replay.registrations:
-        raise _differs("registrations")
+    for one in expected:
+        found = connection.execute("SELECT * FROM registrations WHERE number = :number", {"number": one["number"]})
+        row = found.fetchone()
+        held = {} if row is None else dict(row)
+        held |= {name: hashlib.sha256(held[name].encode()).hexdigest() for name in ("about", "stamp") if held}
+        if held != one:
+            raise _differs("registrations")
 
 
-def _compare_reservations(connection: Connection, replay: Replay) -> None:
-    held = [dict(row) for row in connection.execute("SELECT * FROM reservations ORDER BY number")]
-    if [row["number"] for row in held] != sorted(replay.reservations):
-        raise _differs("reservations")
-    for row in held:
-        expected = replay.reservations[row["number"]]
-        bare = {name: None if row[name] is None else row[name].hex() for name in ("key", "question")}
-        if {name: row[name] for name in expected} | bare != expected:
+def _compare_asked(connection: Connection, several: Sequence[Asked]) -> None:
+    """Questions, as they ended or stand, and what they charged."""
+    for start in range(0, len(several), _BATCH):
+        expected = {one.row["number"]: one for one in several[start : start + _BATCH]}
+        which, numbers = spread("number", expected)
+        paid: dict[int, dict[int, tuple[int, ...]]] = {number: {} for number in expected}
+        charges = f"SELECT number, cohort, nano, carried, level FROM charges WHERE number IN ({which})"
+        for number, cohort, *rest in connection.execute(charges, numbers):
+            paid[number][cohort] = tuple(rest)
+        if any(paid[number] != one.charges for number, one in expected.items()):
+            raise _differs("charges")
+        rows = connection.execute(f"SELECT * FROM reservations WHERE number IN ({which})", numbers).fetchall()
+        if len(rows) != len(expected):
             raise _differs("reservations")
-        answer = None if row["answer"] is None else hashlib.sha256(row["answer"]).hexdigest()
-        if answer != replay.answers.get(row["number"]):
-            raise does_not_add_up("a stored answer is not the one that was released")
+        for row in rows:
+            one = expected[row["number"]]
+            bare = {name: None if row[name] is None else row[name].hex() for name in ("key", "question")}
+            if {name: row[name] for name in one.row} | bare != one.row:
+                raise _differs("reservations")
+            if (None if row["answer"] is None else hashlib.sha256(row["answer"]).hexdigest()) != one.answer:
+                raise does_not_add_up("a stored answer is not the one that was released")
 
 
 def _read_segments(connection: Connection) -> Iterator[segments.Entries]:
@@ -265,30 +178,38 @@ def _read_segments(connection: Connection) -> Iterator[segments.Entries]:
             yield here
 
 
-def _compare_people(connection: Connection, replay: Replay, since: int) -> None:
-    """Everyone is where the journal's groups put them, followed entry by entry."""
-    if since == 0:
-        entries = segments.Entries.joined([segments.NOBODY, *_read_segments(connection)])
-    else:
-        entries = segments.read_past(connection, segments.read_since(connection, since).people)
-    entered = sum(size for size, _ in (*replay.joined.values(), *replay.moved.values()))
-    if connection.execute("SELECT coalesce(sum(entries), 0) FROM segments").fetchone()[0] != entered:
-        raise _differs("people")
-    people, lines, cohorts = entries
-    first = is_new(people)
-    if (~first[1:] & (lines[1:] <= lines[:-1])).any():
-        raise does_not_add_up("a person's moves do not follow from each other")
-    origins = np.where(first, 0, np.append(cohorts[:1], cohorts[:-1]))
-    # Together who came by the same line from and to the same cohorts; they stay sorted.
-    order = np.lexsort((cohorts, origins, lines))
-    marks = np.stack([column[order] for column in (lines, origins, cohorts)])
-    starts = np.flatnonzero(np.append([True] * (len(order) > 0), (marks[:, 1:] != marks[:, :-1]).any(axis=0)))
-    parties = np.split(people[order], starts[1:]) if len(order) else []
-    told = zip(marks[:, starts].T.tolist(), parties, strict=True)
-    found = {tuple(mark): (len(party), hash_people(party)) for mark, party in told}
-    joined = {(line, target): known for (line, origin, target), known in found.items() if origin == 0}
-    moved = {mark: known for mark, known in found.items() if mark[1] > 0}
-    for held, expected in ((joined, replay.joined), (moved, replay.moved)):
-        later = [{mark: known for mark, known in one.items() if mark[0] > since} for one in (held, expected)]
-        if later[0] != later[1]:
+class _People:
+    """What was entered on the roster after a line, by the lines that say so, from which cohort to which."""
+
+    def __init__(self, connection: Connection, since: int) -> None:
+        if since == 0:
+            entries = segments.Entries.joined([segments.NOBODY, *_read_segments(connection)])
+        else:
+            entries = segments.read_past(connection, segments.read_since(connection, since).people)
+        people, lines, cohorts = entries
+        first = is_new(people)
+        if (~first[1:] & (lines[1:] <= lines[:-1])).any():
+            raise does_not_add_up("a person's moves do not follow from each other")
+        origins = np.where(first, 0, np.append(cohorts[:1], cohorts[:-1]))
+        later = np.flatnonzero(lines > since)
+        # Together who came by the same line from and to the same cohorts; they stay sorted.
+        order = later[np.lexsort((cohorts[later], origins[later], lines[later]))]
+        self._people, self._lines = people[order], lines[order]
+        self._marks = np.stack([origins[order], cohorts[order]])
+
+    def compare(self, line: int, groups: Sequence[dict[str, Any]]) -> None:
+        """Everyone whom a line puts somewhere is there, and nobody else by that line."""
+        start, end = np.searchsorted(self._lines, [line, line + 1])
+        marks = self._marks[:, start:end]
+        starts = np.flatnonzero(np.append([True] * int(end > start), (marks[:, 1:] != marks[:, :-1]).any(axis=0)))
+        parties = np.split(self._people[start:end], starts[1:]) if end > start else []
+        told = zip(marks[:, starts].T.tolist(), parties, strict=True)
+        found = {tuple(mark): (len(party), hash_people(party)) for mark, party in told}
+        expected = {(one.get("origin", 0), one["target"]): (one["people"], one["digest"]) for one in groups}
+        if found != expected or len(expected) != len(groups):
+            raise _differs("people")
+
+    def compare_rest(self, lines: Sequence[int]) -> None:
+        """Nobody was entered by a line that says nothing of it."""
+        if not np.isin(self._lines, lines).all():
             raise _differs("people")

@@ -103,7 +103,7 @@ def read_levels(connection: Connection) -> dict[str, int]:
 
 def read_settled(connection: Connection) -> Settled:
     """What sources are held to: meanings of levels, and of every dataset the ceiling that was registered last."""
-    about = {one.dataset: one.about for one in list_registrations(connection)}
+    about = {one.dataset: one.about for one in list_newest(connection)}
     return Settled(read_levels(connection), dict(_read_ceilings(about)))
 
 
@@ -116,16 +116,26 @@ def _read_ceilings(about: Mapping[int, Mapping[str, Any]]) -> Iterator[tuple[int
 
 def list_registrations(connection: Connection) -> tuple[Registration, ...]:
     """Every registration, in its order."""
-    found = "SELECT number, dataset, name, version, epoch, seq, at, about, stamp FROM registrations ORDER BY number"
-    return tuple(
-        Registration(**{**row, "about": json.loads(row["about"]), "stamp": json.loads(row["stamp"])})
-        for row in connection.execute(found)
+    return _read_registrations(connection, "number > 0", {})
+
+
+def list_newest(
+    connection: Connection, name: str | None = None, version: str | None = None
+) -> tuple[Registration, ...]:
+    """The newest registration of every dataset, or of one, or of a version of it: however many there were."""
+    given = {key: value for key, value in (("name", name), ("version", version)) if value is not None}
+    only = f"WHERE {' AND '.join(f'{key} = :{key}' for key in given)}" if given else ""
+    return _read_registrations(
+        connection, f"number IN (SELECT max(number) FROM registrations {only} GROUP BY name)", given
     )
 
 
-def find_registration(connection: Connection, name: str) -> Registration | None:
-    """The newest registration of a dataset."""
-    return next((one for one in reversed(list_registrations(connection)) if one.name == name), None)
+def _read_registrations(connection: Connection, which: str, values: Mapping[str, str]) -> tuple[Registration, ...]:
+    names = "number, dataset, name, version, epoch, seq, at, about, stamp"
+    found = connection.execute(f"SELECT {names} FROM registrations WHERE {which} ORDER BY number", values)
+    return tuple(
+        Registration(**{**row, "about": json.loads(row["about"]), "stamp": json.loads(row["stamp"])}) for row in found
+    )
 
 
 @dataclass(frozen=True, eq=False)
@@ -149,15 +159,15 @@ class Outlook:
 
 def foresee(connection: Connection, given: Application) -> Outlook:
     """Look ahead and write nothing; what no word of the steward allows is refused here."""
-    past = list_registrations(connection)
-    mine = [one for one in past if one.name == given.name]
+    past = list_newest(connection)
+    mine = next((one for one in past if one.name == given.name), None)
     _check_unit(mine, given)
-    _check_version(mine, given)
+    _check_version(next(iter(list_newest(connection, given.name, given.version)), None), given)
     held = read_terms(connection)
     if held is not None:
         _check_terms(held, given.terms)
-    number, (line, _) = len(past) + 1, journal.head(connection)
-    dataset = mine[0].dataset if mine else number
+    number, (line, _) = 1 + max((one.number for one in past), default=0), journal.head(connection)
+    dataset = mine.dataset if mine else number
     before = read_levels(connection)
     levels = {**before, **given.levels}
     ceilings = dict(_read_ceilings({one.dataset: one.about for one in past} | {dataset: given.about}))
@@ -215,13 +225,13 @@ def register(connection: Connection, at: str, given: Application) -> tuple[Regis
     return Registration(**line, seq=seq, at=at, about=settled, stamp=given.stamp), done
 
 
-def _check_unit(mine: Sequence[Registration], given: Application) -> None:
+def _check_unit(mine: Registration | None, given: Application) -> None:
     """Whose row it is, and how many rows of a person are used, stays: other people would have new budgets."""
     for name in ("person", "rows_per_person"):
-        if mine and mine[-1].about[name] != given.about[name]:
+        if mine and mine.about[name] != given.about[name]:
             what = f"{given.name!r} was registered with {'other people' if name == 'person' else 'another cap'}."
             rule = "Whose row it is, and how many of a person are used, is settled once for every dataset."
-            raise LedgerError(what, rule=rule, suggest=Argument(name, mine[-1].about[name]))
+            raise LedgerError(what, rule=rule, suggest=Argument(name, mine.about[name]))
 
 
 #: Besides the rows, what is part of every question: where it changes, a question is another one, and charged anew.
@@ -234,14 +244,13 @@ def same_state(held: Mapping[str, Any], given: Mapping[str, Any]) -> bool:
     return alike and given["source"] is not None
 
 
-def _check_version(mine: Sequence[Registration], given: Application) -> None:
+def _check_version(same: Registration | None, given: Application) -> None:
     """One label, one state: stored answers go by it."""
-    same = [one for one in mine if one.version == given.version]
-    if same and not same_state(same[-1].about, given.about):
-        before, now = same[-1].about["source"], given.about["source"]
+    if same and not same_state(same.about, given.about):
+        before, now = same.about["source"], given.about["source"]
         rows = bool(before and now) and {**before, "types": now["types"]} == now
         typed = ["other types of columns"] if rows and before != now else []
-        other = [told for name, told in _IN_QUESTIONS.items() if same[-1].about.get(name) != given.about.get(name)]
+        other = [told for name, told in _IN_QUESTIONS.items() if same.about.get(name) != given.about.get(name)]
         why = f"with {' and '.join(typed + other)}" if rows else "and the source may hold other rows"
         what = f"Version {given.version!r} of {given.name!r} is registered already, {why}."
         rule = "A version stands for one state of the data, since stored answers go by it."

@@ -11,6 +11,7 @@ import json
 from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
+from functools import lru_cache
 from typing import Any, Self
 
 import numpy as np
@@ -25,35 +26,38 @@ from epsilons.storage.base import Connection
 
 Group = dict[str, Any]
 #: What a cohort's line in the journal says when it is made.
-_MADE = ("id", "granted", "spent", "state", "ceiling", "level", "own", "datasets")
+MADE = ("id", "granted", "spent", "state", "ceiling", "level", "own", "datasets")
 
 
 def read_standing(row: Mapping[str, Any]) -> Standing:
     """How people of a cohort stand."""
     code = PUBLIC_CODE if row["granted"] is None else int(row["granted"])
     code = WITHDRAW_CODE if row["state"] == WITHDRAWN else code
-    return Standing(code, row["level"], bool(row["own"]), tuple(sorted(read_rosters(row["datasets"]).items())))
+    return Standing(code, row["level"], bool(row["own"]), _read_words(row["datasets"]))
 
 
 @dataclass
 class _Cohorts:
-    """The cohorts as they are, by what makes people alike: standing, spent, open reservations."""
+    """The cohorts that people are in, by what makes them alike: standing, spent, open reservations."""
 
     rows: dict[int, Any]
     open: dict[int, frozenset[tuple[int, int]]]
+    newest: int
     index: dict[tuple[Any, ...], int] = field(default_factory=dict)
     made: list[dict[str, Any]] = field(default_factory=list)
     lost: bool = False
 
     @classmethod
     def of(cls, connection: Connection) -> Self:
-        rows = {row["id"]: dict(row) for row in connection.execute("SELECT * FROM cohorts")}
-        pending = "SELECT cohort, number, nano FROM charges JOIN reservations USING (number) WHERE state = 'reserved'"
+        rows = {row["id"]: row for row in connection.execute("SELECT * FROM cohorts WHERE people > 0")}
+        pending = "SELECT number FROM reservations WHERE state = 'reserved'"
+        charges = f"SELECT cohort, number, nano FROM charges WHERE nano > 0 AND number IN ({pending})"
         held: dict[int, set[tuple[int, int]]] = {}
-        for cohort, number, nano in connection.execute(pending):
+        for cohort, number, nano in connection.execute(charges):
             held.setdefault(cohort, set()).add((number, nano))
+        newest = int(connection.execute("SELECT coalesce(max(id), 0) FROM cohorts").fetchone()[0])
         lost = connection.execute("SELECT losses FROM ledger").fetchone()[0] > 0
-        cohorts = cls(rows, {cohort: frozenset(held.get(cohort, ())) for cohort in rows}, lost=lost)
+        cohorts = cls(rows, {cohort: frozenset(held.get(cohort, ())) for cohort in rows}, newest, lost=lost)
         for cohort in sorted(rows, reverse=True):
             cohorts.index[cohorts.standing(cohort), rows[cohort]["spent"], cohorts.open[cohort]] = cohort
         return cohorts
@@ -77,7 +81,7 @@ class _Cohorts:
         alike = (new, spent, held)
         if alike not in self.index:
             reserved = sum(nano for _, nano in held)
-            number = max(self.rows, default=0) + 1
+            number = self.newest = self.newest + 1
             made = {  # in the table's order
                 "id": number, "granted": granted, "spent": spent, "reserved": reserved,
                 "ceiling": max(granted or 0, spent + reserved), "people": 0,
@@ -87,6 +91,11 @@ class _Cohorts:
             self.rows[number], self.open[number], self.index[alike] = made, held, number
             self.made.append(made)
         return self.index[alike]
+
+
+@lru_cache(10_000)
+def _read_words(datasets: str) -> tuple[tuple[int, str], ...]:
+    return tuple(sorted(read_rosters(datasets).items()))
 
 
 def hash_people(people: Sorted) -> str:
@@ -147,7 +156,10 @@ def plan_change(connection: Connection, request: Request) -> Change:
     """What a request would do; nothing is written."""
     people, asked = request.once()
     cohorts = _Cohorts.of(connection)
-    found, standing = segments.read_present(connection) if request.everyone else segments.find(connection, people)
+    if request.everyone:
+        found, standing = segments.read_present(connection)
+    else:
+        found, standing = segments.find(connection, people)
     unlisted = found[locate(people, found) < 0]
     if len(unlisted):  # they ask for nothing: -1
         everyone = np.concatenate([people, unlisted])
@@ -170,7 +182,7 @@ def carry_out(connection: Connection, at: str, change: Change) -> Enrolment:
     moved = [group for group in change.groups if group["origin"] > 0]
     carried = _write_cohorts(connection, change.cohorts, joined, moved)
     connection.execute("UPDATE ledger SET epoch = :epoch", {"epoch": epoch})
-    made = [{key: one[key] for key in _MADE} for one in change.cohorts.made]
+    made = [{key: one[key] for key in MADE} for one in change.cohorts.made]
     body = {"epoch": epoch, "made": made, "carried": carried, "joined": joined, "moved": moved}
     line, _ = journal.append(connection, "roster", at, body)
     which = slice(None) if moving.all() else moving  # a copy is as large as everybody
@@ -235,12 +247,16 @@ def _write_cohorts(
     """New cohorts with the open charges they carry, and everybody's new size; says what was carried."""
     connection.insert_many("cohorts", [tuple(made.values()) for made in cohorts.made])
     carried = sorted([n, made["id"], nano] for made in cohorts.made for n, nano in cohorts.open[made["id"]])
-    connection.insert_many("charges", [(n, cohort, nano, 1) for n, cohort, nano in carried])
-    growth: Counter[int] = Counter()
-    for group in (*joined, *moved):
-        growth[group["target"]] += group["people"]
-    for group in moved:
-        growth[group["origin"]] -= group["people"]
-    sizes = [{"id": cohort, "by": by} for cohort, by in growth.items()]
-    connection.executemany("UPDATE cohorts SET people = people + :by WHERE id = :id", sizes)
+    connection.insert_many("charges", [(n, cohort, nano, 1, None) for n, cohort, nano in carried])
+    write_sizes(connection, [*joined, *moved])
     return carried
+
+
+def write_sizes(connection: Connection, groups: Sequence[Group]) -> None:
+    """As many people fewer, and more, as these groups say; newcomers come from nowhere."""
+    growth: Counter[int] = Counter()
+    for group in groups:
+        growth[group["target"]] += group["people"]
+        growth[group["origin"]] -= group["people"]
+    sizes = [{"id": cohort, "by": by} for cohort, by in growth.items() if cohort]
+    connection.executemany("UPDATE cohorts SET people = people + :by WHERE id = :id", sizes)

@@ -8,28 +8,34 @@ whatever the quotas say. A question counts against a quota with the largest char
 given back it counts nothing.
 """
 
+import hashlib
 import json
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import fields
+from functools import lru_cache
+from itertools import pairwise
 from typing import Any
 
 from epsilons.errors import Argument, LedgerError
-from epsilons.ledger import checks, segments, values
+from epsilons.ledger import checks, journal, segments, values
 from epsilons.ledger.balances import Remaining, questions_left
 from epsilons.ledger.values import Cohort, History, Past, Quota, Reservation, Statement, Stored
 from epsilons.storage.base import Connection, spread
 
 #: Data may have been read for these.
 _SPENT = "state IN ('touched', 'stored', 'lost')"
-_COHORTS = f"SELECT {', '.join(each.name for each in fields(Cohort))} FROM cohorts ORDER BY id"
-_STORED = f"SELECT {', '.join(each.name for each in fields(Stored))} FROM reservations WHERE state = 'stored'"
+_COHORTS = f"SELECT {', '.join(each.name for each in fields(Cohort))} FROM cohorts"
+_STORED = f"SELECT seq, {', '.join(each.name for each in fields(Stored))} FROM reservations WHERE state = 'stored'"
 _LIVE = """
 SELECT * FROM reservations
 WHERE (key = :key AND state NOT IN ('refunded', 'lost')) OR (question = :question AND state = 'stored')
 ORDER BY answer IS NULL, number DESC LIMIT 1"""
-_OWN_CHARGES = "SELECT cohort, nano FROM charges WHERE number = :number AND carried = 0 ORDER BY cohort"
+_PLAN = """
+SELECT cohort, nano, charges.level, granted FROM charges JOIN cohorts ON id = cohort
+WHERE number = :number AND carried = 0 ORDER BY cohort"""
+_PRICE = "SELECT max(nano) FROM charges WHERE number = :number AND carried = 0"
 
-_CONCERNED = "id IN (SELECT cohort FROM charges WHERE number = :number)"
+_CONCERNED = "id IN (SELECT cohort FROM charges WHERE number = :number AND nano > 0)"
 _NANO = "(SELECT nano FROM charges WHERE number = :number AND cohort = cohorts.id)"
 _CHARGE_ALL_THAT_FITS = f"""
 UPDATE cohorts SET reserved = reserved + {_NANO}
@@ -44,14 +50,21 @@ INSERT INTO reservations VALUES (
 
 
 def read_cohorts(connection: Connection, dataset: int | None = None) -> tuple[Cohort, ...]:
-    """All cohorts, or those on the roster of a dataset."""
-    found = connection.execute(_COHORTS)
+    """All cohorts that anybody is in, or those on the roster of a dataset."""
+    found = connection.execute(f"{_COHORTS} WHERE people > 0 ORDER BY id")
     return tuple(Cohort(*row) for row in found if dataset is None or dataset in read_rosters(row["datasets"]))
 
 
-def read_rosters(datasets: str) -> dict[int, str]:
+@lru_cache(10_000)
+def read_rosters(datasets: str) -> Mapping[int, str]:
     """The datasets whose roster people are on, with the last word of each source: how a cohort's `datasets` is read."""
     return {int(number): said for number, said in json.loads(datasets).items()}
+
+
+def count(connection: Connection, table: str, which: Mapping[str, Any]) -> int:
+    """How many rows of a table are like this."""
+    alike = " AND ".join(["1 = 1", *(f"{name} = :{name}" for name in which)])
+    return int(connection.execute(f"SELECT count(*) FROM {table} WHERE {alike}", which).fetchone()[0])
 
 
 def read_epoch(connection: Connection) -> int:
@@ -90,7 +103,20 @@ def find_reservation(connection: Connection, key: bytes, question: bytes | None 
     The answer is found by the question alone, whatever has become of the roster since.
     """
     row = connection.execute(_LIVE, {"key": key, "question": question}).fetchone()
+    if row is not None and row["answer"] is not None:
+        _check_stored(connection, row["number"], row["seq"], row["answer"])
     return None if row is None else _resume(connection, row)
+
+
+def _check_stored(connection: Connection, number: int, since: int, answer: bytes) -> None:
+    """An answer leaves again only if it is the one that the journal knows, however long ago it was verified.
+
+    Its line comes soon after the one, `since`, by which the question was charged.
+    """
+    body = journal.to_json({"number": number, "answer": hashlib.sha256(answer).hexdigest()})
+    known = "SELECT 1 FROM journal WHERE seq > :since AND kind = 'store' AND body = :body LIMIT 1"
+    if connection.execute(known, {"since": since, "body": body}).fetchone() is None:
+        raise values.does_not_add_up("a stored answer is not the one that was released")
 
 
 def get_reservation(connection: Connection, number: int) -> Reservation:
@@ -104,9 +130,18 @@ def get_reservation(connection: Connection, number: int) -> Reservation:
 
 def _resume(connection: Connection, row: Any) -> Reservation:
     """A reservation with what was charged when it was asked, without what people took along later."""
-    charges = dict(connection.execute(_OWN_CHARGES, {"number": row["number"]}))
     same = {name: row[name] for name in ("number", "state", "epoch", "description", "answer", "at")}
-    return Reservation(**same, charges=charges, resumed=True)
+    return Reservation(**same, **read_plan(connection, row["number"]), resumed=True)
+
+
+def read_plan(connection: Connection, number: int) -> dict[str, Any]:
+    """Who pays what for a question, and who is used at which level, having granted what."""
+    plan = connection.execute(_PLAN, {"number": number}).fetchall()
+    charges = {cohort: nano for cohort, nano, *_ in plan if nano}
+    return {
+        "charges": charges,
+        "places": {cohort: (level, granted) for cohort, _, level, granted in plan if level is not None},
+    }
 
 
 def read_answers(connection: Connection, number: int | None, dataset: int | None) -> tuple[Stored, ...]:
@@ -117,15 +152,17 @@ def read_answers(connection: Connection, number: int | None, dataset: int | None
         which += " AND number = :number"
     if dataset is not None:
         which += " AND (dataset IS NULL OR dataset = :dataset)"
-    found = connection.execute(f"{which} ORDER BY number", {"number": number, "dataset": dataset})
-    return tuple(Stored(*row) for row in found)
+    rows = connection.execute(f"{which} ORDER BY number", {"number": number, "dataset": dataset}).fetchall()
+    for row in rows:
+        _check_stored(connection, row["number"], row["seq"], row["answer"])
+    return tuple(Stored(*(row[each.name] for each in fields(Stored))) for row in rows)
 
 
 def read_history(connection: Connection, seeded: int | None, dataset: int | None = None) -> History:
     paid: dict[int, list[tuple[int, int, int]]] = {}
     charges = """
     SELECT charges.number, cohort, granted, nano FROM charges JOIN cohorts ON id = cohort
-    WHERE carried = 0 ORDER BY charges.number, cohort"""
+    WHERE carried = 0 AND nano > 0 ORDER BY charges.number, cohort"""
     for number, *charged in connection.execute(charges):
         paid.setdefault(number, []).append(tuple(charged))
     mark = find_mark(connection, seeded)
@@ -147,12 +184,14 @@ def read_history(connection: Connection, seeded: int | None, dataset: int | None
 
 def read_remaining(connection: Connection, seeded: int | None, dataset: int | None = None) -> Remaining:
     here = read_cohorts(connection, dataset)
-    charged = "SELECT max(number) FROM reservations JOIN charges USING (number) WHERE state <> 'refunded'"
+    paid = "EXISTS (SELECT 1 FROM charges WHERE charges.number = reservations.number AND nano > 0)"
+    charged = f"SELECT number FROM reservations WHERE state <> 'refunded' AND {paid}"
     charged += "" if dataset is None else " AND dataset = :dataset"
-    last = connection.execute(charged, {"dataset": dataset}).fetchone()[0]
+    found = connection.execute(f"{charged} ORDER BY number DESC LIMIT 1", {"dataset": dataset}).fetchone()
+    last = None if found is None else found[0]
     by_grant = """
     SELECT granted, max(nano) FROM charges JOIN cohorts ON id = cohort
-    WHERE number = :last AND carried = 0 GROUP BY granted"""
+    WHERE number = :last AND carried = 0 AND nano > 0 GROUP BY granted"""
     price = dict(connection.execute(by_grant, {"last": last}))
     return Remaining(here, questions_left(here, price), find_mark(connection, seeded))
 
@@ -166,11 +205,12 @@ def read_statement(connection: Connection, digest: bytes, seeded: int | None) ->
     ends = [*starts[1:], 2**63 - 1]
     uses: list[values.Use] = []
     when_public: list[int] = []
-    by_id = {cohort.id: cohort for cohort in read_cohorts(connection)}
+    which, known = spread("cohort", set(places))
+    by_id = {row["id"]: Cohort(*row) for row in connection.execute(f"{_COHORTS} WHERE id IN ({which})", known)}
     during = "seq > :start AND seq < :end ORDER BY number"
     paid = f"""
     SELECT number, kind, at, nano FROM reservations JOIN charges USING (number)
-    WHERE cohort = :cohort AND state <> 'refunded' AND {during}"""
+    WHERE cohort = :cohort AND nano > 0 AND state <> 'refunded' AND {during}"""
     for start, end, place in zip(starts, ends, places, strict=True):
         granted, here = by_id[place].granted, {"start": start, "end": end}
         if granted is None:
@@ -181,7 +221,8 @@ def read_statement(connection: Connection, digest: bytes, seeded: int | None) ->
         else:
             for number, kind, at, nano in connection.execute(paid, {"cohort": place, **here}):
                 uses.append(values.Use(number, kind, at, nano, granted))
-    now = by_id[places[-1]]
+    now, merges = by_id[places[-1]], list(_find_merges(connection, path))
+    rounded = sum(nano for _, _, nano in merges)
     return Statement(
         granted=None if now.state == values.WITHDRAWN else now.granted,
         state=now.state,
@@ -191,18 +232,37 @@ def read_statement(connection: Connection, digest: bytes, seeded: int | None) ->
         uses=tuple(uses),
         when_public=tuple(when_public),
         not_dp_since=find_mark(connection, seeded),
-        written_off=now.spent + now.reserved - sum(use.charge for use in uses),
+        written_off=now.spent + now.reserved - sum(use.charge for use in uses) - rounded,
+        rounded=rounded,
+        lowered=sum((by_id[one].granted or 0) - (by_id[other].granted or 0) for one, other, _ in merges),
     )
 
 
-def charge(connection: Connection, number: int, paid: Mapping[int, int]) -> None:
-    """All charges or none. The guard stands in the UPDATE itself, so it holds whatever else is going on."""
-    if not paid:
-        return
-    rows = [{"number": number, "cohort": cohort, "nano": nano} for cohort, nano in paid.items()]
-    connection.executemany("INSERT INTO charges VALUES (:number, :cohort, :nano, 0)", rows)
-    if connection.execute(_CHARGE_ALL_THAT_FITS, {"number": number}).rowcount != len(paid):
+def _find_merges(connection: Connection, path: Sequence[tuple[int, int]]) -> Iterator[tuple[int, int, int]]:
+    """Of a person's moves those by which cohorts became one: from where, to where, and what was added to be alike."""
+    steps = {line: (origin, target) for (_, origin), (line, target) in pairwise(path)}
+    which, lines = spread("line", steps)
+    found = f"SELECT seq, body FROM journal WHERE kind = 'merge' AND seq IN ({which}) ORDER BY seq"
+    for line, body in connection.execute(found, lines):
+        for group in json.loads(body)["moved"]:
+            if (group["origin"], group["target"]) == steps[line]:
+                yield *steps[line], group["rounded"]
+
+
+def charge(connection: Connection, number: int, plan: Sequence[tuple[int, int, int | None]]) -> dict[str, Any]:
+    """All charges or none. The guard stands in the UPDATE itself, so it holds whatever else is going on.
+
+    `plan` has cohort, nano-epsilon and level of everyone who is used; public people pay nothing. Gives what `read_plan`
+    reads of it.
+    """
+    rows = [{"number": number, "cohort": cohort, "nano": nano, "level": level} for cohort, nano, level in plan]
+    connection.executemany("INSERT INTO charges VALUES (:number, :cohort, :nano, 0, :level)", rows)
+    paid = [cohort for cohort, nano, _ in plan if nano]
+    fitting = connection.execute(_CHARGE_ALL_THAT_FITS, {"number": number}).rowcount
+    known = read_plan(connection, number)
+    if fitting != len(paid) or {*known["charges"], *known["places"]} != {cohort for cohort, *_ in plan}:
         raise values.stale_plan()
+    return known
 
 
 def spend(connection: Connection, number: int) -> None:
@@ -219,7 +279,7 @@ def give_back(connection: Connection, number: int) -> None:
     analyst = connection.execute("SELECT analyst FROM reservations WHERE number = :number", which).fetchone()[0]
     if analyst is None:
         return
-    price = max((nano for _, nano in connection.execute(_OWN_CHARGES, which)), default=0)
+    price = connection.execute(_PRICE, which).fetchone()[0] or 0
     less = "UPDATE quotas SET used_nano = used_nano - :price, used_questions = used_questions - 1"
     connection.execute(f"{less} WHERE analyst = :analyst", {"price": price, "analyst": analyst})
 

@@ -3,7 +3,8 @@
 A change to them comes with a numbered step in `opening`, which brings older ledgers up to date when they are opened.
 
 Nothing is ever deleted. `journal`, `charges` and the entries of `segments` only grow; `cohorts` and `reservations` hold
-the present, which must be what the journal adds up to.
+the present, which must be what the journal adds up to. A cohort that everybody left stays for the sake of the past, and
+is read by nobody who asks: `living` finds the others.
 """
 
 FORMAT = 4
@@ -38,6 +39,8 @@ CREATE TABLE registrations (
     PRIMARY KEY (number)
 ) STRICT"""
 
+BY_NAME = "CREATE INDEX by_name ON registrations (name, number)"
+
 # `level` is the name of what was granted, where it has one; `own` says that it is people's own word; `datasets` has the
 # datasets whose roster they are on with what each source last said of them, as JSON: only those datasets charge them.
 # `ceiling` is the larger of the grant and what was gone when the cohort was made: a grant tightened below what was
@@ -51,6 +54,8 @@ CREATE TABLE cohorts (
     PRIMARY KEY (id),
     CONSTRAINT within_ceiling CHECK (spent + reserved <= ceiling)
 ) STRICT"""
+
+LIVING = "CREATE INDEX living ON cohorts (id) WHERE people > 0"
 
 # Who joined or moved, by which line of the journal, to which cohort: see `segments`. `first` is a part's first digest,
 # `newest` the last line that it has entries of, `content` its columns one after the other.
@@ -74,15 +79,19 @@ CREATE TABLE reservations (
 ONE_PER_KEY = """
 CREATE UNIQUE INDEX one_per_key ON reservations ("key") WHERE state <> 'refunded' AND state <> 'lost'"""
 INDIVIDUAL = "CREATE INDEX individual ON reservations (number) WHERE individual = 1"
+# Charges that may still be given back.
+PENDING = "CREATE INDEX pending ON reservations (number) WHERE state = 'reserved'"
 # The same question again, whatever has become of the roster since.
 BY_QUESTION = "CREATE INDEX by_question ON reservations (question)"
 
-# `carried`: the charge came along with people who moved while the reservation was open.
+# Whom a question uses, at which of its plan's levels, and what they pay: nothing if they are public. `carried`: the
+# charge came along with people who moved while the reservation was open, and has no level.
 CHARGES = """
 CREATE TABLE charges (
-    number INTEGER NOT NULL, cohort INTEGER NOT NULL, nano INTEGER NOT NULL CHECK (nano > 0), carried INTEGER NOT NULL,
+    number INTEGER NOT NULL, cohort INTEGER NOT NULL, nano INTEGER NOT NULL CHECK (nano >= 0), carried INTEGER NOT NULL,
+    level INTEGER,
     PRIMARY KEY (number, cohort)
-) STRICT"""
+) WITHOUT ROWID, STRICT"""
 
 # For fairness between analysts only: what each of them used, and at most may use where a quota is set.
 QUOTAS = """
@@ -92,6 +101,6 @@ CREATE TABLE quotas (
 ) STRICT"""
 
 ALL = (
-    LEDGER, JOURNAL, LEVELS, REGISTRATIONS, COHORTS, SEGMENTS,
-    RESERVATIONS, ONE_PER_KEY, INDIVIDUAL, BY_QUESTION, CHARGES, QUOTAS,
+    LEDGER, JOURNAL, LEVELS, REGISTRATIONS, BY_NAME, COHORTS, LIVING, SEGMENTS,
+    RESERVATIONS, ONE_PER_KEY, INDIVIDUAL, PENDING, BY_QUESTION, CHARGES, QUOTAS,
 )  # fmt: skip

@@ -8,7 +8,6 @@ moves to another cohort and takes along what was spent. A *reservation* is a que
 release once an answer is stored.
 """
 
-import math
 from collections import Counter
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
@@ -202,7 +201,8 @@ class Enrolment(Shown):
 class Reservation:
     """A question that was charged, with the charges it was planned for; `answer` holds the stored bytes.
 
-    `at` is the date and time of the charge, in UTC.
+    `at` is the date and time of the charge, in UTC. `places` are the level of every cohort that is used, in the order
+    of the plan, and what its people had granted.
     `not_dp_since` is the first release, once this one may read data, that was not DP.
     """
 
@@ -215,6 +215,7 @@ class Reservation:
     resumed: bool = False
     not_dp_since: int | None = None
     at: str = ""
+    places: Mapping[int, tuple[int, int | None]] = field(default_factory=dict)
 
 
 @dataclass(frozen=True)
@@ -316,7 +317,8 @@ class Statement(Marked, Shown):
     """One person's account: what their data was used for, at most how much it cost, and what is left.
 
     `uses` lists every question that charged them; `when_public` the numbers of those asked while they were public,
-    which promise them nothing. `written_off` counts as spent since a loss of the ledger's newest records was accepted.
+    which promise them nothing. `written_off` counts as spent since a loss of the ledger's newest records was accepted,
+    `rounded` since accounts that were nearly alike became one; for the same reason `lowered` counts as not granted.
     """
 
     granted: int | None
@@ -328,6 +330,8 @@ class Statement(Marked, Shown):
     when_public: tuple[int, ...]
     not_dp_since: int | None = None
     written_off: int = 0
+    rounded: int = 0
+    lowered: int = 0
 
     @property
     def sentences(self) -> tuple[str, ...]:
@@ -341,6 +345,10 @@ class Statement(Marked, Shown):
             parts.append(f"Asked while public, with nothing promised: {which}.")
         if self.written_off:
             parts.append(f"Records were lost, so {to_epsilon(self.written_off):.6g} more counts as spent.")
+        if self.rounded or self.lowered:
+            most = [f"{to_epsilon(self.rounded):.6g} more counts as spent"] * bool(self.rounded)
+            most += [f"{to_epsilon(self.lowered):.6g} less as granted"] * bool(self.lowered)
+            parts.append(f"Rounded, as accounts that were nearly alike became one: {' and '.join(most)}.")
         return (*parts, self.caveat) if self.caveat else tuple(parts)
 
     def __str__(self) -> str:
@@ -350,7 +358,7 @@ class Statement(Marked, Shown):
         told = f"Used in {len(self.uses)} question{'' if len(self.uses) == 1 else 's'}"
         if kinds := sorted(Counter(use.kind for use in self.uses).items()):
             told += f" ({', '.join(f'{times} × {show_key(kind)}' for kind, times in kinds)})"
-        gone = self.spent + self.reserved - self.written_off
+        gone = self.spent + self.reserved - self.written_off - self.rounded
         told += f", at a loss of at most {to_epsilon(gone):.6g}"
         if self.state == WITHDRAWN or self.granted is None:
             return f"{told}."
@@ -373,10 +381,12 @@ def allowance(cohorts: Iterable[Cohort], share: Fraction, epoch: int, part: Frac
     here = list_active(cohorts)
     public = tuple(cohort.id for cohort in here if cohort.granted is None)
     nano: dict[int, int] = {}
+    # In whole numbers: fractions of thousands of cohorts take their time.
+    asked_of, of, part_of, parts = share.numerator, share.denominator, part.numerator, part.denominator
     for cohort in here:
-        asked = (cohort.granted or 0) * share
-        most = min(math.floor(asked), math.floor((cohort.left or 0) * part))
-        if most > 0 and most >= LEAST_PART * asked:
+        asked = (cohort.granted or 0) * asked_of
+        most = min(asked // of, (cohort.left or 0) * part_of // parts)
+        if most > 0 and most * of * LEAST_PART.denominator >= asked * LEAST_PART.numerator:
             nano[cohort.id] = most
     if not nano and len(public) < max(1, len(here)):
         # The one refusal, which never tells whose budget ran out.

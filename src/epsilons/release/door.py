@@ -25,7 +25,7 @@ from numpy.typing import NDArray
 from epsilons.errors import Argument, LedgerError
 from epsilons.guarantee import Covered, to_epsilon
 from epsilons.ledger.ledger import Ledger
-from epsilons.ledger.values import ACTIVE, Allowance, Cohort, list_active, mark_text
+from epsilons.ledger.values import ACTIVE, Allowance, Cohort, Reservation, list_active, mark_text
 from epsilons.mechanisms.base import Account, Mechanism, charges_of, create
 from epsilons.planner.guesses import Known, guessing, guessing_all
 from epsilons.preferences import LADDER, MAX_LEVELS, Levels, name_grant
@@ -37,19 +37,21 @@ from epsilons.statistics.base import Question
 class Spendable:
     """What each cohort may be charged, as levels: `place[cohort]` is the level of everyone in that cohort.
 
-    `granted` is what each cohort once granted, `names` what the steward calls the grants.
+    `granted` is what each of these cohorts once granted, `idle` what those granted who are not used, `names` what the
+    steward calls the grants.
     """
 
     levels: Levels
     place: Mapping[int, int]
     granted: Mapping[int, int | None]
+    idle: tuple[int | None, ...]
     names: Mapping[float, str]
 
     @classmethod
     def of(cls, allowance: Allowance, cohorts: Sequence[Cohort], names: Mapping[float, str]) -> Spendable:
         """Cohorts with the same allowance are one level; more than 256 allowances go down to the ladder."""
         sizes = {cohort.id: cohort.people for cohort in cohorts}
-        granted = {cohort.id: cohort.granted for cohort in list_active(cohorts)}
+        active = {cohort.id: cohort.granted for cohort in list_active(cohorts)}
         nano: dict[int, int | None] = dict(allowance.nano) | dict.fromkeys(allowance.public)
         rounded = 0.0
         if len(set(nano.values())) > MAX_LEVELS:
@@ -61,48 +63,55 @@ class Spendable:
             nano |= rungs
         nano = {cohort: part for cohort, part in nano.items() if part != 0}
         grants = sorted(set(nano.values()), key=lambda grant: (grant is None, grant))
-        place = {cohort: grants.index(part) for cohort, part in nano.items()}
+        level_of = {part: level for level, part in enumerate(grants)}
+        place = {cohort: level_of[part] for cohort, part in nano.items()}
         counts = [0] * len(grants)
         for cohort, level in place.items():
             counts[level] += sizes[cohort]
         # Withdrawn people are no longer asked about; those who have nothing left still are.
         roster = sum(cohort.people for cohort in cohorts if cohort.state == ACTIVE)
         levels = Levels(tuple(grants), tuple(counts), {}, rounded, roster - sum(counts))
-        return cls._named(levels, place, granted, names)
+        granted = {cohort: active.pop(cohort) for cohort in place}
+        return cls._named(levels, place, granted, tuple(dict.fromkeys(active.values())), names)
 
     @classmethod
     def _named(
-        cls, levels: Levels, place: Mapping[int, int], granted: Mapping[int, int | None], names: Mapping[float, str]
+        cls,
+        levels: Levels,
+        place: Mapping[int, int],
+        granted: Mapping[int, int | None],
+        idle: tuple[int | None, ...],
+        names: Mapping[float, str],
     ) -> Spendable:
         """Levels are called as the grants that stand at them."""
         standing: list[dict[int | None, None]] = [{} for _ in levels.grants]
         for cohort, level in place.items():
             standing[level][granted[cohort]] = None
-        called = {grant: name_grant(grant, names) for grant in dict.fromkeys(granted.values())}
+        called = {grant: name_grant(grant, names) for grant in set(granted.values())}
         shown = [" or ".join(dict.fromkeys([called[grant] for grant in grants])) for grants in standing]
         epsilons = [to_epsilon(grant) for grant in levels.grants]
-        return cls(replace(levels, names=dict(zip(epsilons, shown, strict=True))), place, granted, names)
+        return cls(replace(levels, names=dict(zip(epsilons, shown, strict=True))), place, granted, idle, names)
 
     def to_plain(self) -> dict[str, Any]:
-        """For the ledger. Sizes too: the draw must be the one that was charged, also if people move meanwhile."""
-        held: list[list[int]] = [[] for _ in self.levels.grants]
-        for cohort, level in self.place.items():
-            held[level].append(cohort)
+        """For the ledger, which keeps the level of every cohort beside its charge, a row each.
+
+        Sizes too: the draw must be the one that was charged, also if people move meanwhile.
+        """
         return {
-            "levels": list(zip(self.levels.grants, self.levels.sizes, held, strict=True)),
+            "levels": list(zip(self.levels.grants, self.levels.sizes, strict=True)),
             "rounded": self.levels.rounding_loss,
             "left_out": self.levels.left_out,
-            "others": sorted(set(self.granted) - set(self.place)),
+            "idle": self.idle,
         }
 
     @classmethod
-    def from_plain(cls, plain: Mapping[str, Any], cohorts: Sequence[Cohort], names: Mapping[float, str]) -> Spendable:
+    def from_plain(cls, plain: Mapping[str, Any], held: Reservation, names: Mapping[float, str]) -> Spendable:
         """The inverse; a cohort's grant never changes."""
-        place = {cohort: level for level, (_, _, held) in enumerate(plain["levels"]) for cohort in held}
-        known = {cohort.id: cohort.granted for cohort in cohorts}
-        granted = {cohort: known[cohort] for cohort in (*place, *plain["others"])}
-        grants, sizes = tuple(row[0] for row in plain["levels"]), tuple(row[1] for row in plain["levels"])
-        return cls._named(Levels(grants, sizes, {}, plain["rounded"], plain["left_out"]), place, granted, names)
+        place = {cohort: level for cohort, (level, _) in held.places.items()}
+        granted = {cohort: grant for cohort, (_, grant) in held.places.items()}
+        grants, sizes = zip(*plain["levels"], strict=True)
+        levels = Levels(grants, sizes, {}, plain["rounded"], plain["left_out"])
+        return cls._named(levels, place, granted, tuple(plain["idle"]), names)
 
     def places(self, cohorts: Sequence[int]) -> NDArray[np.int64]:
         """The level of each of these cohorts, -1 for those that are not used."""
@@ -115,9 +124,9 @@ class Spendable:
 
     def account(self, charges: Sequence[int | None]) -> Account:
         """The most that people with a grant are charged, by grant; those left out pay nothing."""
-        most: dict[int | None, int | None] = {}
+        most: dict[int | None, int | None] = {grant: None if grant is None else 0 for grant in self.idle}
         for cohort, granted in self.granted.items():
-            charge = charges[self.place[cohort]] if cohort in self.place else 0
+            charge = charges[self.place[cohort]]
             most[granted] = None if granted is None else max(most.get(granted) or 0, charge or 0)
         losses = sorted(most.items(), key=lambda one: (one[0] is None, one[0]))  # public people last
         return Account(tuple(losses), self.names)
@@ -169,10 +178,10 @@ class Sketch:
         return json.dumps({"asked": asked, "plan": plan}, separators=(",", ":"))
 
     @classmethod
-    def from_text(cls, text: str, question: Question, cohorts: Sequence[Cohort], names: Mapping[float, str]) -> Sketch:
+    def of(cls, held: Reservation, question: Question, names: Mapping[float, str]) -> Sketch:
         """The inverse, for a question that is asked again after a crash."""
         try:
-            plan = json.loads(text)["plan"]
+            plan = json.loads(held.description)["plan"]
             name, options, rough = plan["mechanism"], plan["options"], None
             if "rough" in plan:
                 rough = RoughCount(plan["rough"]["fraction"], tuple(map(tuple, plan["rough"]["losses"])))
@@ -180,7 +189,7 @@ class Sketch:
             known = tuple([Known(**one) for one in plan.get("known", ())])
             question = guessing_all(question, known) if known else question
             chosen = None if name == EXACT else create(name, question.statistic, **options)
-            spendable = Spendable.from_plain(plan, cohorts, names)
+            spendable = Spendable.from_plain(plan, held, names)
             return cls(chosen, plan["why"], question, spendable, plan.get("threshold"), rough, known)
         except (ValueError, KeyError, TypeError):
             raise cannot_resume() from None
@@ -243,7 +252,7 @@ def pass_through(
     ledger: Ledger,
     request: Request,
     plan: Callable[[], Sketch],
-    resume: Callable[[str], Sketch],
+    resume: Callable[[Reservation], Sketch],
     read: Callable[[Sketch], Release],
 ) -> Release:
     """One answer. `plan` and `resume` work from public facts, `read` alone sees data.
@@ -265,11 +274,12 @@ def pass_through(
             analyst=request.analyst,
             dataset=request.dataset,
             asked=request.question,
+            levels=made.spendable.place,
         )
     if held.answer is not None:
         return Release.from_dict(json.loads(held.answer))
     # Also what was just planned is taken from the ledger: a resumed question walks the same path as a fresh one.
-    sketch = resume(held.description)
+    sketch = resume(held)
     if sketch.spendable.paid(sketch.charges) != held.charges:  # its mechanism is not what it was
         raise cannot_resume()
     since = ledger.mark_read(held.number, request.seeded).not_dp_since

@@ -12,7 +12,7 @@ import pytest
 
 import epsilons as eps
 from epsilons.errors import BudgetExceeded, PlanError
-from epsilons.ledger.values import Allowance, Cohort
+from epsilons.ledger.values import Allowance, Cohort, Reservation
 from epsilons.mechanisms.base import create
 from epsilons.preferences import LADDER, Levels, roster_of
 from epsilons.release.answer import make_release
@@ -388,8 +388,9 @@ def test_a_sketch_survives_the_ledger() -> None:
     for mechanism in (threshold, create("weighted", question.statistic), None):
         sketch = Sketch(mechanism, "because", question, spendable)
         # Later everybody has moved; the grants of cohorts stay, and so does the sketch.
-        later = [cohort(c.id, c.granted, 0) for c in cohorts] + [cohort(9, 5, 37)]
-        back = Sketch.from_text(sketch.to_text("count"), question, later, {})
+        places = {c: (level, spendable.granted[c]) for c, level in spendable.place.items()}
+        held = Reservation(1, "reserved", 1, {}, sketch.to_text("count"), places=places)
+        back = Sketch.of(held, question, {})
         assert back == sketch
         assert back.charges == sketch.charges
         assert back.spendable.levels.left_out == 7

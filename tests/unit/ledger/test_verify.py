@@ -5,6 +5,7 @@ Every edit is made and judged inside one transaction, which is then taken back, 
 
 from __future__ import annotations
 
+import hashlib
 import json
 from collections.abc import Callable, Iterator
 from dataclasses import replace
@@ -159,7 +160,7 @@ NEXT = "max(segment) + 1"
         ("a person", "INSERT INTO segments VALUES (99, 0, :nobody, 3, 1, :entry)"),
         ("a person in turn", f"INSERT INTO segments SELECT {NEXT}, 0, :nobody, 3, 1, :entry FROM segments"),
         ("a cohort", "INSERT INTO cohorts VALUES (99, 5, 0, 0, 5, 0, 'active', NULL, 0, '{}')"),
-        ("a charge", "INSERT INTO charges VALUES (1, 99, 5, 0)"),
+        ("a charge", "INSERT INTO charges VALUES (1, 99, 5, 0, NULL)"),
         ("a move", f"INSERT INTO segments SELECT {NEXT}, 0, :ann, 3, 1, :moved FROM segments"),
         ("a null", "UPDATE cohorts SET granted = NULL WHERE id = 2"),
         ("an answer", "UPDATE reservations SET answer = :nobody WHERE number = 1"),
@@ -289,3 +290,90 @@ def test_opening_verifies_what_was_entered_since_and_a_recount_everything(tmp_pa
     with pytest.raises(LedgerError, match="people differs from the journal"):  # however long ago they were verified
         book.verify(thorough=False)
     book.close()
+
+
+@pytest.fixture
+def noted(tmp_path: Path) -> Iterator[Ledger]:
+    """A busy ledger that was verified, so that a look goes on from there."""
+    book = epsilons.ledger.open(f"sqlite:///{tmp_path}/people.ledger", anchor=tmp_path / "head")
+    busy(book)
+    book.verify()
+    yield book
+    book.close()
+
+
+def followed(book: Ledger) -> int:
+    """How many lines a look follows."""
+    lines: list[int] = []
+    book.verify(thorough=False, progress=lambda line, last: lines.append(line))
+    return len(lines)
+
+
+def test_a_look_follows_the_lines_that_are_new(noted: Ledger) -> None:
+    assert followed(noted) == 0
+    noted.mark_read(3)
+    noted.enroll([person("di")], [nano("1")])
+    assert followed(noted) == 2
+    assert followed(noted) == 0
+    assert noted.verify(thorough=False) == noted.verify()
+
+
+@pytest.mark.parametrize(
+    "change",
+    [
+        "UPDATE cohorts SET spent = spent - 1 WHERE id = (SELECT max(id) FROM cohorts WHERE spent > 0 AND people > 0)",
+        "UPDATE cohorts SET people = people + 1 WHERE id = (SELECT max(id) FROM cohorts)",
+        "UPDATE cohorts SET reserved = reserved - 1 WHERE id = (SELECT max(id) FROM cohorts WHERE people = 0)",
+        "INSERT INTO cohorts VALUES (99, 5, 0, 0, 5, 1, 'active', NULL, 0, '{}')",
+        "INSERT INTO charges VALUES (99, 1, 5, 0, NULL)",
+        "UPDATE charges SET nano = nano - 1 WHERE number = 4",
+        "UPDATE reservations SET state = 'refunded' WHERE number = 3",
+        "UPDATE registrations SET about = '{}'",
+        "UPDATE levels SET granted = 7",
+        "UPDATE ledger SET losses = 1",
+        "DELETE FROM quotas",
+    ],
+)
+def test_a_look_sees_whatever_can_still_be_charged(noted: Ledger, change: str) -> None:
+    with noted._database.write() as connection:
+        assert connection.execute(change).rowcount == 1
+    with pytest.raises(LedgerError, match="does not add up"):
+        noted.verify(thorough=False)
+
+
+def test_an_old_answer_that_was_edited_does_not_leave_again(noted: Ledger) -> None:
+    assert noted.find(key("stored")) is not None
+    with noted._database.write() as connection:
+        connection.execute("UPDATE reservations SET answer = :answer WHERE number = 1", {"answer": b"43"})
+    for look in (lambda: noted.find(key("stored")), noted.answers, lambda: noted.answers(1)):
+        with pytest.raises(LedgerError, match="not the one that was released"):
+            look()
+
+
+@pytest.mark.parametrize("what", ["gone", "edited", "torn", "of another kind", "of another line", "of another ledger"])
+def test_a_note_that_the_head_does_not_know_is_not_believed(noted: Ledger, tmp_path: Path, what: str) -> None:
+    """Everything is followed again then; a note beside an edited ledger helps nobody."""
+    head, note = tmp_path / "head", tmp_path / "head.verified"
+    text, known = note.read_text(), json.loads(head.read_text())
+    first, _, rest = text.partition("\n")
+    if what == "gone":
+        note.unlink()
+    elif what == "of another kind":
+        text = f"{first}\n" + rest.replace('"kind":1', '"kind":0')
+    elif what == "of another line":
+        text = f"{known['ledger']} {START}\n{rest}"
+    elif what == "of another ledger":
+        text = text.replace(known["ledger"], "0" * 32, 1)
+    if what.startswith("of"):  # also if it has the hash that the head knows
+        head.write_text(json.dumps({**known, "replay": hashlib.sha256(text.encode()).hexdigest()}))
+    if what != "gone":
+        note.write_text(
+            {"edited": text.replace('"spent"', '"spend"').replace("1", "2"), "torn": text[:-9]}.get(what, text)
+        )
+    assert followed(noted) == known["seq"]
+    assert noted.verify(thorough=False).entries == known["seq"]
+    assert followed(noted) == 0  # a new one was written
+
+
+def test_a_note_is_kept_for_its_owner_alone(noted: Ledger, tmp_path: Path) -> None:
+    assert (tmp_path / "head.verified").stat().st_mode & 0o077 == 0

@@ -21,6 +21,7 @@ from epsilons.cli.output import (
     note,
     print_answers,
     print_json,
+    progress,
     show_answers,
     width,
     write,
@@ -103,7 +104,7 @@ def _open_of(
     """
     address, name = _find_address(place, named)
     with closing(_open_verified(place=place, named=named, anchor=anchor)) as ledger:
-        names = {one.name for one in ledger.registrations()}
+        names = {one.name for one in ledger.registrations(newest=True)}
         if every or name is None or names <= {name}:
             yield ledger, None
             return
@@ -192,7 +193,10 @@ def verify(as_json: bool, **where: Any) -> None:
     The newest snapshot of every dataset is hashed, too, where it can be reached; exit status 4 if one was changed.
     """
     with closing(_open(**where)) as ledger:
-        done, registrations = ledger.verify(), ledger.registrations()
+        with progress() as bar:
+            task = bar.add_task("recounting", total=None)
+            done = ledger.verify(progress=lambda line, last: bar.update(task, completed=line, total=last))
+        registrations = ledger.registrations(newest=True)
     snapshots: dict[str, bool] = {}
     if registrations:
         from epsilons.dataset.snapshot import verify_snapshots
@@ -280,7 +284,7 @@ def _state(ledger: Ledger, left: Remaining, dataset: int | None) -> dict[str, An
     terms = ledger.terms()
     return {
         "ledger": ledger.id,
-        "dataset": next((one.name for one in ledger.registrations() if one.dataset == dataset), None),
+        "dataset": next((one.name for one in ledger.registrations(newest=True) if one.dataset == dataset), None),
         **{name: terms and getattr(terms, name) for name in ("neighbors", "rows_per_person", "allow_individual")},
         "epoch": ledger.epoch,
         "levels": [{**one.to_dict(), "questions_left": left.questions.get(one.granted)} for one in left.levels],

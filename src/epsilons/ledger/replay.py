@@ -1,0 +1,296 @@
+"""What the journal adds up to: its lines are followed one by one, and say what every table must hold.
+
+Nothing here is shared with the code that charges but how rosters are written: balances are added up again.
+
+A replay can be condensed to what the next line needs: living cohorts, open questions, the newest registrations. Who
+keeps that beside the head (`journal.Anchor`) follows only the lines that are new since, however long the journal is.
+"""
+
+import json
+from dataclasses import dataclass, field, fields
+from operator import attrgetter
+from typing import Any, Self
+
+from epsilons.ledger import journal
+from epsilons.ledger.statements import read_rosters
+from epsilons.ledger.values import LOST, REFUNDED, RESERVED, STORED, TOUCHED, does_not_add_up
+
+#: How a condensed replay is written; one of another kind is not read, and everything is followed again.
+_KIND = 1
+#: What cohorts were before levels had names and datasets had rosters.
+_UNNAMED = {"level": None, "own": 0, "datasets": "{}"}
+#: What people have in common who become one cohort.
+_ALIKE = ("state", "own", "level", "datasets")
+_FROM_THE_LINE = ("number", "key", "kind", "individual", "epoch", "description")
+
+
+@dataclass(slots=True)
+class Account:
+    """A row of the table of cohorts, in its order."""
+
+    id: int
+    granted: int | None
+    spent: int
+    reserved: int
+    ceiling: int
+    people: int
+    state: str
+    level: str | None
+    own: int
+    datasets: str
+
+    @property
+    def kept(self) -> bool:
+        """Whether a later line may say anything about it."""
+        return self.people > 0 or self.reserved > 0
+
+
+#: The columns of that table, and an account as a row of it.
+COLUMNS = [each.name for each in fields(Account)]
+as_row = attrgetter(*COLUMNS)
+
+
+@dataclass
+class Asked:
+    """A row of the table of reservations, and its charges: {cohort: (nano, carried, level)}."""
+
+    row: dict[str, Any]
+    charges: dict[int, tuple[int, int, int | None]] = field(default_factory=dict)
+    #: The digest of the stored answer.
+    answer: str | None = None
+
+
+@dataclass
+class Replay:
+    """What the tables must hold after the lines followed so far.
+
+    `ended` and `registered` are what these lines settled for good, for whoever compares them: they empty the lists.
+    """
+
+    line: int = 0
+    head: str = journal.START
+    about: dict[str, Any] = field(default_factory=dict)
+    accounts: dict[int, Account] = field(default_factory=dict)
+    open: dict[int, Asked] = field(default_factory=dict)
+    quotas: dict[str, dict[str, Any]] = field(default_factory=dict)
+    levels: list[dict[str, Any]] = field(default_factory=list)
+    #: The newest registration of every dataset, by its name.
+    newest: dict[str, dict[str, Any]] = field(default_factory=dict)
+    #: How many there were: cohorts, questions, charges, registrations, entries of the roster.
+    cohorts: int = 0
+    releases: int = 0
+    charges: int = 0
+    registrations: int = 0
+    entries: int = 0
+    live: set[str] = field(default_factory=set)
+    ended: list[Asked] = field(default_factory=list)
+    registered: list[dict[str, Any]] = field(default_factory=list)
+
+    def condense(self) -> str:
+        """What the next lines need, as text."""
+        kept = [as_row(account) for account in self.accounts.values() if account.kept]
+        asked = [[one.row, [[c, *paid] for c, paid in one.charges.items()]] for one in self.open.values()]
+        same = {name: getattr(self, name) for name in _CONDENSED}
+        return journal.to_json({"kind": _KIND, "accounts": kept, "open": asked, **same})
+
+    @classmethod
+    def of(cls, text: str) -> Self:
+        """The inverse; ValueError for what is no condensed replay of this kind."""
+        found = json.loads(text)
+        if found.pop("kind") != _KIND:
+            raise ValueError
+        accounts = {row[0]: Account(*row) for row in found.pop("accounts")}
+        asked = {
+            row["number"]: Asked(row, {c: tuple(paid) for c, *paid in charges}) for row, charges in found.pop("open")
+        }
+        return cls(accounts=accounts, open=asked, **{name: found[name] for name in _CONDENSED})
+
+    def follow(self, seq: int, kind: str, at: str, body: str, held: str) -> dict[str, Any]:
+        """The next line, if it is chained to the one before; what it says."""
+        if seq != self.line + 1 or journal.chain(self.head, seq, kind, at, body) != held:
+            raise does_not_add_up(f"the chain breaks at line {self.line + 1}")
+        self.line, self.head = seq, held
+        said: dict[str, Any] = json.loads(body)
+        self._take(seq, kind, at, said)
+        return said
+
+    def _take(self, seq: int, kind: str, at: str, body: dict[str, Any]) -> None:
+        match kind:
+            case "open":
+                self.about = {
+                    "one": 1, "id": body["id"], "format": body["format"], "epoch": 0,
+                    "neighbors": None, "rows_per_person": None, "allow_individual": None,
+                    "salt": body.get("salt"), "losses": 0,
+                    "measure": body.get("measure"), "ids": None, "spelling": None, "digest": body.get("digest"),
+                }  # fmt: skip
+            case "migrate":
+                if body["format"] != self.about["format"] + 1:
+                    raise does_not_add_up(f"line {seq} skips a format")
+                self.about |= body
+            case "terms":
+                if self.about["neighbors"] is not None:
+                    raise does_not_add_up("the terms were settled twice")
+                self.about |= body
+            case "unit":
+                if self.about["ids"] is not None:
+                    raise does_not_add_up("the unit was settled twice")
+                self.about |= body
+            case "levels":
+                self.levels += [{"name": n, "seq": seq, "granted": code} for n, code in body["levels"].items()]
+            case "register":
+                self._register(seq, at, body)
+            case "roster":
+                self._roster(seq, body)
+            case "merge":
+                self._merge(seq, body)
+            case "reserve":
+                self._reserve(seq, at, body)
+            case "touch" | "refund":
+                self._settle(body["number"], spent=kind == "touch")
+            case "quota":
+                self._analyst(body["analyst"]).update(nano=body["nano"], questions=body["questions"])
+            case "loss":
+                self._lose(seq, body)
+            case "store":
+                self._set_state(body["number"], TOUCHED, STORED)
+                self.open[body["number"]].answer = body["answer"]
+                self._end(body["number"])
+            case _:
+                raise does_not_add_up(f"line {seq} is of no known kind")
+
+    def _register(self, seq: int, at: str, body: dict[str, Any]) -> None:
+        before = self.newest.get(body["name"])
+        in_turn = body["number"] == self.registrations + 1 and body["epoch"] == self.about["epoch"]
+        if not in_turn or body["dataset"] != (body["number"] if before is None else before["dataset"]):
+            raise does_not_add_up(f"line {seq} registers out of turn")
+        self.registrations += 1
+        self.newest[body["name"]] = row = {**body, "seq": seq, "at": at}
+        self.registered.append(row)
+
+    def _change(self, seq: int, body: dict[str, Any]) -> None:
+        """The next state of the roster, with cohorts that are new."""
+        if body["epoch"] != self.about["epoch"] + 1:
+            raise does_not_add_up(f"line {seq} skips a change of the roster")
+        self.about["epoch"] = body["epoch"]
+        for made in body["made"]:
+            if made["id"] <= self.cohorts:
+                raise does_not_add_up(f"line {seq} makes a cohort twice")
+            self.cohorts = made["id"]
+            self.accounts[made["id"]] = Account(**{**_UNNAMED, **made, "reserved": 0, "people": 0})
+
+    def _roster(self, seq: int, body: dict[str, Any]) -> None:
+        self._change(seq, body)
+        for number, cohort, nano in body["carried"]:
+            self._pay(number, cohort, nano, 1, None)
+            self.accounts[cohort].reserved += nano
+        for group in body["joined"]:
+            target = self.accounts[group["target"]]
+            if target.spent != ((target.granted or 0) if self.about["losses"] else 0):
+                raise does_not_add_up(f"line {seq} lets newcomers join people with a past")
+            target.people += group["people"]
+            self.entries += group["people"]
+        for group in body["moved"]:
+            origin, target = self._move(group)
+            if (origin.spent, origin.reserved) != (target.spent, target.reserved):
+                raise does_not_add_up(f"line {seq} moves people without what they had spent")
+
+    def _merge(self, seq: int, body: dict[str, Any]) -> None:
+        """Cohorts become one: whoever moves stands as before, with no larger grant, and no less counts as spent."""
+        self._change(seq, body)
+        for group in body["moved"]:
+            origin, target = self._move(group)
+            alike = all(getattr(origin, one) == getattr(target, one) for one in _ALIKE)
+            public = origin.granted is None, target.granted is None
+            smaller = public in ((True, True), (False, False)) and (target.granted or 0) <= (origin.granted or 0)
+            counted = target.spent - origin.spent == group["rounded"] and group["rounded"] >= 0
+            settled = origin.reserved == target.reserved == 0
+            if not (alike and smaller and counted and settled):
+                raise does_not_add_up(f"line {seq} merges people who did not stand alike")
+
+    def _move(self, group: dict[str, Any]) -> tuple[Account, Account]:
+        origin, target = self.accounts[group["origin"]], self.accounts[group["target"]]
+        origin.people -= group["people"]
+        target.people += group["people"]
+        self.entries += group["people"]
+        return origin, target
+
+    def _reserve(self, seq: int, at: str, body: dict[str, Any]) -> None:
+        number = body["number"]
+        in_turn = number == self.releases + 1 and body["epoch"] == self.about["epoch"]
+        if not in_turn or body["key"] in self.live:
+            raise does_not_add_up(f"line {seq} charges out of turn")
+        self.releases = number
+        self.live.add(body["key"])
+        if body["individual"] and not self.about["allow_individual"]:
+            raise does_not_add_up(f"line {seq} breaks the terms")
+        self.open[number] = Asked(
+            {name: body[name] for name in _FROM_THE_LINE}
+            | {"state": RESERVED, "seq": seq, "at": at}
+            | {name: body.get(name) for name in ("analyst", "dataset", "question")}
+        )
+        for cohort, nano, *more in body["charges"]:
+            account, level = self.accounts[cohort], more[0] if more else None  # once no level was told
+            if body.get("dataset") is not None and body["dataset"] not in read_rosters(account.datasets):
+                raise does_not_add_up(f"line {seq} charges people of another dataset")
+            account.reserved += nano
+            too_much = nano and (account.granted is None or account.spent + account.reserved > account.granted)
+            # Who is used and pays nothing is public, or weighs nothing, and has a level.
+            if too_much or nano < (1 if level is None else 0):
+                raise does_not_add_up(f"line {seq} charges more than was granted")
+            self._pay(number, cohort, nano, 0, level)
+        self._count(number, 1)
+
+    def _settle(self, number: int, spent: bool) -> None:
+        self._set_state(number, RESERVED, TOUCHED if spent else REFUNDED)
+        for cohort, (nano, *_) in self.open[number].charges.items():
+            self.accounts[cohort].reserved -= nano
+            self.accounts[cohort].spent += nano if spent else 0
+        if not spent:
+            self.live.discard(self.open[number].row["key"])
+            self._count(number, -1)
+            self._end(number)
+
+    def _lose(self, seq: int, body: dict[str, Any]) -> None:
+        """The worst is assumed of what was lost: everything granted is spent, every open question is closed."""
+        self.about["losses"] += 1
+        if body["losses"] != self.about["losses"]:
+            raise does_not_add_up(f"line {seq} skips a loss")
+        for account in self.accounts.values():
+            account.spent = max(account.spent + account.reserved, account.granted or 0)
+            account.reserved = 0
+        for number, asked in list(self.open.items()):
+            asked.row["state"] = LOST
+            self.live.discard(asked.row["key"])
+            self._end(number)
+
+    def _analyst(self, name: str) -> dict[str, Any]:
+        nothing = {"analyst": name, "nano": None, "questions": None, "used_nano": 0, "used_questions": 0}
+        return self.quotas.setdefault(name, nothing)
+
+    def _count(self, number: int, sign: int) -> None:
+        """A question counts against its analyst's quota with the largest charge it made."""
+        name = self.open[number].row["analyst"]
+        if name is not None:
+            largest = max((nano for nano, carried, _ in self.open[number].charges.values() if not carried), default=0)
+            self._analyst(name)["used_nano"] += sign * largest
+            self._analyst(name)["used_questions"] += sign
+
+    def _set_state(self, number: int, before: str, after: str) -> None:
+        if number not in self.open or self.open[number].row["state"] != before:
+            raise does_not_add_up(f"release {number} was settled out of turn")
+        self.open[number].row["state"] = after
+
+    def _end(self, number: int) -> None:
+        self.ended.append(self.open.pop(number))
+
+    def _pay(self, number: int, cohort: int, nano: int, carried: int, level: int | None) -> None:
+        if cohort in self.open[number].charges:
+            raise does_not_add_up(f"release {number} charges a cohort twice")
+        self.open[number].charges[cohort] = (nano, carried, level)
+        self.charges += 1
+
+
+#: What is condensed as it stands.
+_CONDENSED = [
+    each.name for each in fields(Replay) if each.name not in ("accounts", "open", "live", "ended", "registered")
+]
