@@ -124,12 +124,13 @@ def print_answers(left: Remaining, answers: Answers | Release, stored: bool, whe
 
 
 def describe_answer(release: Release) -> dict[str, Any]:
-    """An answer as JSON, with its 95% interval, or those of its keys in order."""
+    """An answer as JSON, with its 95% interval, or those of its keys in order; why no error is stated, if none is."""
     from epsilons.dataset.answers import interval_of
 
     interval = interval_of(release)
     plain = list(interval.values()) if isinstance(interval, dict) else interval
-    return {"release": release.to_dict(), "interval": plain}
+    why = {"no_error": release.no_error} if release.no_error else {}
+    return {"release": release.to_dict(), "interval": plain, **why}
 
 
 def show_answers(left: Remaining, answers: Answers, stored: bool, verbose: bool, where: str | None = None) -> None:

@@ -1,10 +1,9 @@
 """Questions about preferences themselves: how many people chose what is known of the roster, exactly and for free."""
 
-from bisect import bisect_right
 from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cached_property
-from typing import Any
+from typing import Any, cast
 
 from epsilons.dataset.facts import TableFacts
 from epsilons.dataset.question import TableQuestion
@@ -15,8 +14,7 @@ from epsilons.ledger.values import Cohort, list_active
 from epsilons.mechanisms.base import Account
 from epsilons.preferences import to_nano
 from epsilons.release.answer import EXACT, Release, build_release
-from epsilons.statistics.count import Count
-from epsilons.statistics.histogram import Histogram
+from epsilons.statistics.additive import Counting
 
 FROM_THE_ROSTER = "It comes from the roster, by what holds for everyone now, which is public: exact, nobody is charged."
 
@@ -30,9 +28,8 @@ def counts_levels(asked: TableQuestion, facts: TableFacts) -> bool:
     statistic = asked.question.statistic
     if not asked.on_preference or len(set(facts.levels.values())) < len(facts.levels):
         return False
-    if isinstance(statistic, Histogram):
-        return facts.rows == 1 and asked.by is None
-    return isinstance(statistic, Count) and asked.column is None and (statistic.of == "people" or facts.rows == 1)
+    alone = asked.column is None if asked.kind == "count" else asked.by is None
+    return alone and isinstance(statistic, Counting) and statistic.counts_people
 
 
 def count_levels(asked: TableQuestion, facts: TableFacts, cohorts: Sequence[Cohort]) -> Release:
@@ -42,23 +39,14 @@ def count_levels(asked: TableQuestion, facts: TableFacts, cohorts: Sequence[Coho
         people[cohort.granted] = people.get(cohort.granted, 0) + cohort.people
     words = _Words(facts)
     meeting = {g: n for g, n in people.items() if asked.where is None or asked.where.holds(words.value(g))}
-    statistic = asked.question.statistic
-    keys: Sequence[Any] | None = None if statistic.scope is None else statistic.scope.groups
-    value: Any = sum(meeting.values())
-    if isinstance(statistic, Histogram) and statistic.edges is not None:
-        places = {grant: _place(statistic, to_epsilon(grant)) for grant in meeting}
-        counted = [sum(n for g, n in meeting.items() if places[g] == place) for place in range(statistic.bins)]
-        value = dict(zip(statistic.bin_keys, counted, strict=True))
-    elif isinstance(statistic, Histogram) or keys is not None:
-        keys = statistic.bin_keys if isinstance(statistic, Histogram) else keys
-        value = {key: meeting.get(words.grant(key), 0) for key in keys or ()}
+    statistic = cast(Counting, asked.question.statistic)
     spent = [(grant, None if grant is None else 0) for grant in sorted(people, key=lambda one: (one is None, one))]
     account = Account(tuple(spent))
     return build_release(
         account,
         Guarantee(asked.question.neighbors, account.losses, PERSONALIZED, (ROSTER_IS_PUBLIC,)),
-        statistic="count of people on the roster" if isinstance(statistic, Count) else statistic.describe(),
-        value=value,
+        statistic=f"{statistic.describe().replace('rows', 'people')} on the roster",
+        value=statistic.of_roster(meeting, words.grant),
         error=0.0,
         mechanism=EXACT,
         why=FROM_THE_ROSTER,
@@ -85,11 +73,3 @@ class _Words:
         word = key[0] if isinstance(key, tuple) else key
         epsilon = self.facts.levels.get(word) if isinstance(word, str) else word
         return 0 if epsilon is None else to_nano(float(epsilon))
-
-
-def _place(bins: Histogram, epsilon: float) -> int:
-    """Which bin an epsilon is in; none has the place -1."""
-    low, *_, high = edges = bins.edges or ()
-    if bins.outside == "clip":
-        epsilon = min(max(epsilon, low), high)
-    return -1 if not low <= epsilon <= high else min(bisect_right(edges, epsilon), len(edges) - 1) - 1

@@ -9,7 +9,7 @@ from __future__ import annotations
 import itertools
 import math
 from abc import abstractmethod
-from collections.abc import Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, fields
 from fractions import Fraction
 from typing import TYPE_CHECKING, Any, ClassVar, cast
@@ -290,6 +290,15 @@ class Counting(Additive):
     @abstractmethod
     def one_each(self) -> bool:
         """Whether everyone is counted at most once in all."""
+
+    @property
+    def counts_people(self) -> bool:
+        """Whether people are counted, not how many rows they have."""
+        return self.one_each
+
+    @abstractmethod
+    def of_roster(self, people: Mapping[int | None, int], grant_of: Callable[[Any], int | None]) -> Any:
+        """The exact answer about preferences themselves: so many people by grant, for which a key may stand."""
 
     def fill(self, sums: Sums, rest: Fraction) -> Sums:
         return [[s + Fraction(self.centre) * rest for s in part] for part in sums]

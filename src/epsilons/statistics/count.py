@@ -1,5 +1,6 @@
 """How many people have a one, or how many rows or people count at all."""
 
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from fractions import Fraction
 from functools import cached_property, partial
@@ -46,6 +47,15 @@ class Count(Counting):
     @property
     def one_each(self) -> bool:
         return self.scope is None or self.scope.rows == 1 or (self.of == "people" and self.scope.cells == 1)
+
+    @property
+    def counts_people(self) -> bool:
+        return self.of == "people" or self.one_each
+
+    def of_roster(self, people: Mapping[int | None, int], grant_of: Callable[[Any], int | None]) -> Any:
+        if self.scope is None or self.scope.groups is None:
+            return sum(people.values())
+        return {key: people.get(grant_of(key), 0) for key in self.scope.groups}
 
     @property
     def _most(self) -> int:

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Hashable, Sequence
+from bisect import bisect_right
+from collections.abc import Callable, Hashable, Mapping, Sequence
 from dataclasses import dataclass, fields
 from datetime import date
 from fractions import Fraction
@@ -16,6 +17,7 @@ from epsilons.arguments.options import Parameter
 from epsilons.display import show_count
 from epsilons.engines.readings import read_entry
 from epsilons.errors import Argument, PlanError
+from epsilons.guarantee import to_epsilon
 from epsilons.statistics.additive import Counting, Moments, Part, Sums, doubt, row_moments, spell, whole_or_float
 from epsilons.statistics.base import Scope
 from epsilons.statistics.entry import Entry
@@ -103,6 +105,16 @@ class Histogram(Counting):
     def bin_keys(self) -> tuple[Hashable, ...]:
         """What the bins of a group are called."""
         return (self.categories or ()) if self.edges is None else tuple(pairwise(self.edges))
+
+    def of_roster(self, people: Mapping[int | None, int], grant_of: Callable[[Any], int | None]) -> Any:
+        if self.edges is None:
+            return {key: people.get(grant_of(key), 0) for key in self.bin_keys}
+        counted, (low, *_, high) = [0] * self.bins, self.edges
+        for grant, number in people.items():
+            epsilon = to_epsilon(grant) if self.outside == "drop" else min(max(to_epsilon(grant), low), high)
+            if low <= epsilon <= high:
+                counted[min(bisect_right(self.edges, epsilon), self.bins) - 1] += number
+        return dict(zip(self.bin_keys, counted, strict=True))
 
     @property
     def parts(self) -> tuple[Part, ...]:

@@ -8,6 +8,7 @@ from dataclasses import replace
 from typing import Any
 
 import numpy as np
+import pyarrow as pa
 import pytest
 
 import epsilons as eps
@@ -42,6 +43,7 @@ def test_the_condition_is_in_the_units_of_the_column() -> None:
     assert "expected share is further than 0.15 from" in Question(Count(), assume=0.3).condition
     median = Question(order.median((0, 1)), assume=0.3)
     assert "share of people below the answer is further than 0.15" in median.condition
+    assert "nothing is assumed" in eps.plan("max", LEVELS, bounds=(0, 1)).assumption, "no distance of 0"
     assert Question(wage).condition == "people's preferences say nothing about their values"
     assert Question(wage, assume=math.inf).condition.startswith("nothing is assumed")
 
@@ -117,6 +119,24 @@ def test_a_relation_that_was_bought_speaks_of_nothing_else(name: str, changed: d
     assert hint in str(raised.value)
     later = eps.sum(values, assume=found, mechanism="weighted", **given)
     assert later.assumption.endswith("as was found, 95% sure")
+
+
+def test_a_relation_of_one_column_is_not_that_of_another() -> None:
+    grants = [0.5, 2.0] * 300
+    rows = {"id": range(600), "wage": [20.0, 30.0] * 300, "age": [30.0, 40.0] * 300, "epsilon": grants}
+    frame = pa.table({name: list(column) for name, column in rows.items()})
+    told: dict[str, Any] = {"bounds": {"wage": (0, 100), "age": (0, 100)}, "complete": ["wage", "age"]}
+    by_column = eps.Preferences.from_column("epsilon")
+    with eps.Dataset(frame, person="id", preferences=by_column, ledger="memory", ceiling=10, **told) as people:
+        found = people.relation("wage", share=0.2)
+        later = people.mean("wage", assume=found, mechanism="weighted", spread=2.0)
+        assert later.assumption.endswith(
+            f"further than {found.distance:.4g} from everyone's, as was found by release 1, 95% sure"
+        )
+        for asked in (("mean", "age", {}), ("count", None, {}), ("mean", "wage", {"where": "age > 35"})):
+            name, column, options = asked
+            with pytest.raises(eps.PlanError, match=r"over everyone.*'wage'|'wage' over everyone"):
+                people.plan(name, column, assume=found, **options)
 
 
 def test_a_relation_says_where_missing_values_stand() -> None:

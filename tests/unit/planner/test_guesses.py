@@ -21,6 +21,8 @@ def test_a_plan_lists_the_guesses_in_use() -> None:
     assert found["location"] == 50
     assert eps.plan("sum", PEOPLE, bounds=(0, 100), spread=10, location=20).guesses[0].value in (10, 20, 1.0)
     assert [guess.name for guess in eps.plan("count", PEOPLE, density=0.1).guesses] == ["density"]
+    model = eps.plan("linear_regression", PEOPLE, bounds_X=([0], [1]), bounds_y=(0, 100), assume=0.3)
+    assert {guess.name: guess.value for guess in model.guesses}["spread"] == 25
     assert "public guess" in str(plan)
     assert plan.to_dict()["guesses"][0]["value"] == plan.guesses[0].value
 
