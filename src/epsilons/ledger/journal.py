@@ -175,7 +175,7 @@ class Anchor:
             return None
         line = connection.execute("SELECT hash FROM journal WHERE seq = :seq", {"seq": known.verified}).fetchone()
         try:
-            content = self._beside.read_text()
+            content = read_own(self._beside).decode()
         except (OSError, ValueError):
             return None
         first, _, text = content.partition("\n")

@@ -210,7 +210,7 @@ def rewritten(change: Callable[[str, dict[str, Any]], dict[str, Any]]) -> Edit:
 def test_a_rewritten_chain_is_seen_by_the_recount(book: Ledger) -> None:
     def cheaper(kind: str, body: dict[str, Any]) -> dict[str, Any]:
         if kind == "reserve":
-            body["charges"] = [[cohort, 1, *level] for cohort, _, *level in body["charges"]]
+            body["charges"] = [[cohort, 1, level] for cohort, _, level in body["charges"]]
         return body
 
     words = seen(book, rewritten(cheaper))
@@ -220,7 +220,7 @@ def test_a_rewritten_chain_is_seen_by_the_recount(book: Ledger) -> None:
 def test_an_overspent_journal_is_seen(book: Ledger) -> None:
     def dearer(kind: str, body: dict[str, Any]) -> dict[str, Any]:
         if kind == "reserve":
-            body["charges"] = [[cohort, nano("3"), *level] for cohort, _, *level in body["charges"]]
+            body["charges"] = [[cohort, nano("3"), level] for cohort, _, level in body["charges"]]
         return body
 
     assert "more than was granted" in seen(book, rewritten(dearer))
