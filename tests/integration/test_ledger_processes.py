@@ -11,6 +11,7 @@ import random
 import subprocess
 import sys
 from collections import Counter
+from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from pathlib import Path
@@ -27,6 +28,7 @@ from support.ledger_recount import balances
 from support.ledger_servers import fresh
 
 Told = list[list[dict[str, Any]]]
+Held = Callable[[str, int], None]
 
 # "...ing" is inside the transaction, before it commits; the other form just after it is durable.
 PLACES = (
@@ -130,13 +132,17 @@ def test_a_crowd_of_processes(site: Site) -> None:
 
 
 @pytest.mark.soak
-def test_a_thousand_single_people(site: Site) -> None:
+@pytest.mark.figure("figure_1_overspending")
+def test_a_thousand_single_people(site: Site, record_property: Held) -> None:
     overspend(site, single_people, size=1000, room=100, processes=16, attempts=200)
+    record_property("size", 200_000)
 
 
 @pytest.mark.soak
-def test_a_crowd_and_a_hundred_thousand_attempts(site: Site) -> None:
+@pytest.mark.figure("figure_1_overspending")
+def test_a_crowd_and_a_hundred_thousand_attempts(site: Site, record_property: Held) -> None:
     overspend(site, crowd, size=1000, room=100, processes=16, attempts=100_000)
+    record_property("size", 100_000)
 
 
 def test_threads_share_a_ledger_in_memory() -> None:
@@ -254,9 +260,11 @@ def test_a_kill_at_any_place_loses_nothing(site: Site) -> None:
 
 
 @pytest.mark.soak
+@pytest.mark.figure("figure_2_kills")
 @pytest.mark.parametrize("seed", range(20))
-def test_five_hundred_kills(site: Site, seed: int) -> None:
+def test_five_hundred_kills(site: Site, seed: int, record_property: Held) -> None:
     kill_at(site, random.Random(seed).choices(PLACES, k=25))
+    record_property("size", 25)
 
 
 # The same question --------------------------------------------------------------------------------------------------

@@ -27,6 +27,19 @@ class Figure:
 
 
 FIGURES = {
+    "figure_1_overspending": Figure(
+        1,
+        "16 processes compete for single people, and for a crowd, with room for exactly 100 charges each: exactly 100 "
+        "are accepted, on SQLite and on PostgreSQL; recounted in full, here and elsewhere",
+        "attempts",
+        "no overspend",
+    ),
+    "figure_2_kills": Figure(
+        2,
+        "processes killed (-9) at named places, on SQLite and on PostgreSQL: every answer that left is in the ledger",
+        "kills",
+        "none missing",
+    ),
     "figure_3_enumeration": Figure(
         3,
         "every mechanism, exact enumeration: no one loses more than they are charged",
@@ -60,6 +73,12 @@ FIGURES = {
         7,
         "the same over both engines: Spark and DuckDB, each on both tables",
         "questions to the tables of 50 pairs",
+    ),
+    "figure_10": Figure(
+        10,
+        "mixed steps of a ledger, changes of mind included, against a plain model: granted less spent less reserved is "
+        "what remains, exactly, in memory, on SQLite and on PostgreSQL",
+        "steps",
     ),
     "figure_14": Figure(
         14,

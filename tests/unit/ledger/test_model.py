@@ -163,11 +163,14 @@ def test_a_walk_visits_every_state(lasting: str) -> None:
 
 
 @pytest.mark.soak
+@pytest.mark.figure("figure_10")
 @pytest.mark.parametrize(
     ("kind", "piece"),
     [(kind, n) for kind, pieces in {"memory": 100, "sqlite": 30, "postgresql": 10}.items() for n in range(pieces)],
 )
-def test_a_million_mixed_steps(kind: str, piece: int, tmp_path: Path, request: pytest.FixtureRequest) -> None:
+def test_a_million_mixed_steps(
+    kind: str, piece: int, tmp_path: Path, request: pytest.FixtureRequest, record_property: Callable[[str, int], None]
+) -> None:
     """Ten thousand steps at a time, over ledgers that are begun anew so that their history stays short."""
     for turn in range(20):
         places: dict[str, Callable[[], str | None]] = {
@@ -178,6 +181,7 @@ def test_a_million_mixed_steps(kind: str, piece: int, tmp_path: Path, request: p
         book = epsilons.ledger.open(places[kind]())
         walk(book, Random(), 500)
         book.close()
+    record_property("size", 10_000)
 
 
 @pytest.mark.soak
