@@ -39,17 +39,15 @@ SITE = ROOT / "docs" / "_site"
 TABLE_START = "<!-- table of mechanisms: written by docs/build.py -->"
 TABLE_END = "<!-- end of table -->"
 
-#: Statistics side by side in the table, with arguments that every one of them could be asked with.
+#: Statistics side by side in the table, with arguments that every one of them could be asked with. Some mechanisms serve
+#: a statistic only where missing values stand at the centre of its bounds.
+_BOUNDED = {"bounds": (0, 1), "missing": "center"}
 COLUMNS: dict[str, dict[str, dict[str, Any]]] = {
     "count": {"count": {}},
-    "sum, mean": {"sum": {"bounds": (0, 1)}, "mean": {"bounds": (0, 1)}},
-    "variance": {"variance": {"bounds": (0, 1)}},
-    "median, quantile": {"median": {"bounds": (0, 1)}, "quantile": {"q": 0.9, "bounds": (0, 1)}},
-    "min, max, kth_largest": {
-        "min": {"bounds": (0, 1)},
-        "max": {"bounds": (0, 1)},
-        "kth_largest": {"k": 2, "bounds": (0, 1)},
-    },
+    "sum, mean": {"sum": _BOUNDED, "mean": _BOUNDED},
+    "variance": {"variance": _BOUNDED},
+    "median, quantile": {"median": _BOUNDED, "quantile": {"q": 0.9, **_BOUNDED}},
+    "min, max, kth_largest": {"min": _BOUNDED, "max": _BOUNDED, "kth_largest": {"k": 2, **_BOUNDED}},
     "histogram": {"histogram": {"edges": (0, 1, 2)}},
 }
 

@@ -95,6 +95,10 @@ def test_the_table_says_what_the_mechanisms_say() -> None:
                     assert serves == (cell == "yes"), f"{mechanism} and {name}; docs/build.py --write"
 
 
+def test_the_table_is_written_as_it_stands() -> None:
+    assert {build.mechanism_table()} == {table for page in build.pages() for table in build.tables(page)}
+
+
 def test_every_mechanism_has_a_section() -> None:
     assert set(list_mechanisms()) <= set(build.headings(ROOT / "docs" / "mechanisms.md"))
 
