@@ -39,8 +39,8 @@ SITE = ROOT / "docs" / "_site"
 TABLE_START = "<!-- table of mechanisms: written by docs/build.py -->"
 TABLE_END = "<!-- end of table -->"
 
-#: Statistics side by side in the table, with arguments that every one of them could be asked with. Some mechanisms serve
-#: a statistic only where missing values stand at the centre of its bounds.
+#: Statistics side by side in the table, with arguments that every one of them could be asked with. Some mechanisms
+#: serve a statistic only where missing values stand at the centre of its bounds.
 _BOUNDED = {"bounds": (0, 1), "missing": "center"}
 COLUMNS: dict[str, dict[str, dict[str, Any]]] = {
     "count": {"count": {}},
