@@ -59,7 +59,7 @@ def test_a_thousand_sources_that_change_meanwhile_are_read_once(
 
 
 def stage_nothing(self: DuckDB, name: str) -> Schema:
-    """A planted bug: what is staged is the source itself, read anew by every query."""
+    """A planted bug: what is staged is the source itself, read anew by every query; its rows have no places."""
     query = exp.select("*").from_(table(SOURCE))
     self._connection.execute(f"CREATE VIEW {table(name).sql('duckdb')} AS {query.sql('duckdb')}")
     return self.schema
@@ -67,6 +67,7 @@ def stage_nothing(self: DuckDB, name: str) -> Schema:
 
 def test_without_staging_schedules_fail(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(DuckDB, "stage", stage_nothing)
+    monkeypatch.setattr(DuckDB, "embedded", False)
     schedule = Schedule(np.random.default_rng(17), kinds=("parquet",))
     few, many = (pa.table({"id": [n % 9 for n in range(rows)], "x": [0] * rows}) for rows in (9, 90))
     schedule.cap, schedule.changes, schedule.editions = 1, [], [few]

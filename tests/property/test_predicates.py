@@ -377,8 +377,8 @@ def attack_dataset(seed: int, number: int) -> tuple[int, int]:
     table = TABLE.append_column("id", pa.array([f"p{place}" for place in range(6)]))
     people = eps.Dataset(table, person="id", preferences=eps.PUBLIC, threads=1, ledger="memory", ceiling=1e6)
     queries: list[exp.Query] = []
-    run = people._engine.run
-    people._engine.run = lambda tree: (queries.append(tree), run(tree))[1]  # type: ignore[method-assign]
+    fetch = people._engine.fetch
+    people._engine.fetch = lambda tree: (queries.append(tree), fetch(tree))[1]  # type: ignore[method-assign]
     refused = answered = 0
     for text in hostile_texts(seed, number):
         before, message = len(queries), None

@@ -111,7 +111,7 @@ class Schedule:
 
         base.watchers.append(change)
         try:
-            stamp = register(given, folder / "snapshot", rows=self.cap, **OPTIONS.get(self.kind, {}))
+            stamp = register(given, folder / "snapshots" / "one", rows=self.cap, **OPTIONS.get(self.kind, {}))
         finally:
             base.watchers.remove(change)
         engine, people = opened(stamp)

@@ -150,6 +150,7 @@ def test_the_drawing_of_the_rooms_names_all_of_them_and_files_that_exist() -> No
     text = (ROOT / "docs" / "architecture.md").read_text(encoding="utf-8")
     project = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))
     layers = project["tool"]["importlinter"]["contracts"][0]["layers"]
+    layers = [layer for layer in layers if "__main__" not in layer]  # a door, and no room
     drawing = text.split("```")[1]
     assert [room for room in (layer.strip("()") for layer in layers) if not re.search(rf"\b{room}\b", drawing)] == []
     named = set(re.findall(r"\b(?:\w+/)*\w+\.py\b", text)) - {"__init__.py", "base.py"}
