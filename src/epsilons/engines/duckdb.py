@@ -105,6 +105,8 @@ class DuckDB:
             "disabled_optimizers": _LOOKING,
             "perfect_ht_threshold": _ARRAY_BITS,
             "preserve_insertion_order": False,
+            # Its own would be printed into our output.
+            "enable_progress_bar": False,
             # Without it, what a large query needed is not given back to the operating system.
             "allocator_background_threads": True,
         }
