@@ -40,6 +40,8 @@ _HANDED_OVER, _ROWS, _WRITTEN = "handed over", "rows", "rows.duckdb"
 _A_FEW = 1 << 16
 #: Counts per (grid point, level) then stand in an array instead of a hash table: up to 4 million of them.
 _ARRAY_BITS = 22
+#: Its own progress would be printed into our output.
+_QUIET = "SET enable_progress_bar = false"
 #: They look at least and largest values, nulls and numbers of rows, and leave out blocks, columns and comparisons by
 #: them, or join the other way round: a whole query would take longer or shorter by the value of one row.
 _LOOKING = "statistics_propagation,filter_pushdown,filter_pullup,join_filter_pushdown,join_order,build_side_probe_side"
@@ -105,14 +107,13 @@ class DuckDB:
             "disabled_optimizers": _LOOKING,
             "perfect_ht_threshold": _ARRAY_BITS,
             "preserve_insertion_order": False,
-            # Its own would be printed into our output.
-            "enable_progress_bar": False,
             # Without it, what a large query needed is not given back to the operating system.
             "allocator_background_threads": True,
         }
         settings |= {"threads": threads} if threads else {}
         settings |= {"memory_limit": memory} if memory else {}
         connection = duckdb.connect(":memory:", config=settings)
+        connection.execute(_QUIET)
         # Copies are packed when they are complete: less than half the memory, and text becomes quick to group by.
         connection.execute(f"ATTACH ':memory:' AS {_COPIES} (COMPRESS)")
         connection.execute(f"USE {_COPIES}")

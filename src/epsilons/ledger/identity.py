@@ -121,7 +121,8 @@ def _digest_in_engine(ids: Any, salt: bytes, tag: bytes) -> Digests:
     pieces = pa.Table.from_batches(pa.table({"id": ids}).to_batches(max_chunksize=_PIECE))
     made, done = np.empty((len(ids), DIGEST_BYTES), np.uint8), 0
     query = "SELECT unhex(left(sha256(concat($before, id)), $length)) AS digest FROM pieces"
-    with duckdb.connect(":memory:", config={"enable_progress_bar": False}) as connection:
+    with duckdb.connect(":memory:") as connection:
+        connection.execute("SET enable_progress_bar = false")  # it would be printed into our output
         connection.register("pieces", pieces)
         given = {"before": salt.hex() + tag.decode(), "length": 2 * DIGEST_BYTES}
         for batch in connection.sql(query, params=given).to_arrow_reader(_PIECE):
