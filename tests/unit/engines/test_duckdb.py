@@ -329,6 +329,12 @@ ESCAPES = [
 ]
 
 
+def test_long_queries_print_no_progress_into_our_output() -> None:
+    """Without it DuckDB draws a bar on the terminal, or into the document that a command prints."""
+    asked = "SELECT current_setting('enable_progress_bar')"
+    assert DuckDB(pa.table({"a": [1]}))._connection.execute(asked).fetchone() == (False,)
+
+
 @pytest.mark.parametrize("kind", ["parquet", "csv", "frame", "duckdb"])
 def test_a_locked_connection_reaches_nothing_else(tmp_path: Path, kind: str) -> None:
     """Run on the private connection itself, as if a condition had got through."""
