@@ -141,3 +141,19 @@ def test_public_columns_are_said_to_have_no_effect(
     write(tmp_path, public='["level", "wage"]')
     told = "Declared public: level, wage. That is kept, but has no effect: their values are protected, and charged for"
     assert told in run(capsys, "check", "people.toml")
+
+
+def test_a_place_that_others_may_open_is_refused_before_anything_is_registered(
+    file: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    run(capsys, "register", "people.toml")
+    (place,) = (tmp_path / "a.ledger.snapshots").iterdir()
+    place.chmod(0o755)
+    file.write_text('version = "2"\n' + file.read_text())
+    (refused,) = json.loads(run(capsys, "check", "people.toml", "--json"))["refused"]
+    assert refused.startswith("Others may open the snapshots of this ledger.")
+    assert refused.endswith(f"chmod 700 {place}")
+    assert app.main(["register", "people.toml"]) == 4
+    place.chmod(0o700)
+    with eps.Dataset.open("wages", ledger=f"sqlite:///{tmp_path}/a.ledger") as people:
+        assert people.describe().version == "1"
