@@ -137,7 +137,7 @@ def tell_preferences(wishes: Preferences, schema: Schema) -> dict[str, Any]:
     """Where preferences come from, as plain values; `preference` is the column of the table itself, where it is one."""
     told: dict[str, Any] = {}
     if wishes.default is not None:
-        told["default"] = "public" if math.isinf(wishes.default) else float(wishes.default)
+        told["default"] = wishes.default_level or ("public" if math.isinf(wishes.default) else float(wishes.default))
     if wishes.column is None:
         return {"preferences": told}
     if wishes.column.source is not None:

@@ -23,7 +23,7 @@ _LEVEL, _DEFAULT, _WAITING = "=", "~", "?"
 class Word(NamedTuple):
     """What is asked for: a grant in nano-epsilon, and the level's name if it was said by name.
 
-    `said` is False for those who said nothing, so that a default applies.
+    `said` is False for those who said nothing, so that a default applies: an epsilon, or a level by its name.
     """
 
     code: int
@@ -33,19 +33,19 @@ class Word(NamedTuple):
     @property
     def text(self) -> str:
         """By what a source's word is known again: names stay the same word when a level is redefined."""
-        if not self.said:
-            return f"{_DEFAULT}{self.code}"
-        return str(self.code) if self.level is None else f"{_LEVEL}{self.level}"
+        word = str(self.code) if self.level is None else f"{_LEVEL}{self.level}"
+        return word if self.said else f"{_DEFAULT}{word}"
 
 
 def read_text(text: str, levels: Mapping[str, int]) -> Word | None:
     """The word that a text stands for, as `levels` have it now; None if that is not known."""
     text = text.removeprefix(_WAITING)
+    said, text = not text.startswith(_DEFAULT), text.removeprefix(_DEFAULT)
     if text.startswith(_LEVEL):
         name = text.removeprefix(_LEVEL)
-        return Word(levels[name], name) if name in levels else None
+        return Word(levels[name], name, said) if name in levels else None
     # Earlier releases wrote nothing for a default.
-    return Word(int(text.removeprefix(_DEFAULT)), None, not text.startswith(_DEFAULT)) if text else None
+    return Word(int(text), None, said) if text else None
 
 
 class Standing(NamedTuple):

@@ -323,3 +323,24 @@ def test_another_dataset_first_makes_no_second_ledger_silent(tmp_path: Path) -> 
     with pytest.raises(LedgerError, match="was registered in another ledger before"):
         register("b", "wages")
     register("b", "wages", confirm=True)
+
+
+def in_levels(home: Path, name: str, said: list[str | None], levels: dict[str, float], **more: Any) -> eps.Dataset:
+    """Registered with people 0, 1, ... who said so, in the ledger `a`."""
+    table = pa.table({"id": range(len(said)), "level": pa.array(said, pa.string())})
+    wishes = eps.Preferences.from_levels("level", levels, more.pop("default", None))
+    return eps.Dataset.register(table, name=name, person="id", preferences=wishes, ledger=address(home), **more)
+
+
+def test_a_level_that_means_less_reaches_those_who_have_it_by_default(tmp_path: Path) -> None:
+    said: list[str | None] = [None, "strict", "open"]
+    in_levels(tmp_path, "wages", said, {"strict": 0.05, "open": 1.0}, default="strict").close()
+    in_levels(tmp_path, "health", ["open"] * 3, {"strict": 0.05, "open": 1.0}).close()
+    less = {"strict": 0.02, "open": 1.0}
+    with in_levels(tmp_path, "health", ["open"] * 3, less, redefine=True) as people:
+        assert [people.statement(who).granted for who in range(3)] == [20_000_000, 20_000_000, 10**9]
+    # Meaning more again, they are raised like those who named it: by the act of each dataset, never beyond a source.
+    more = {"strict": 0.1, "open": 1.0}
+    with in_levels(tmp_path, "health", ["open"] * 3, more, redefine=True, loosen=2) as people:
+        assert [people.statement(who).granted for who in range(3)] == [10**8, 10**8, 10**9]
+        people.verify()
