@@ -223,9 +223,11 @@ class Candidate:
                 find_places().refuse_second(self.ledger.id, self.declared.name, self.files)
             except LedgerError as refused:
                 objections.insert(0, refused)
-        levels = read_epsilons(ahead.levels)
-        before = {**({} if held is None else held.about), "levels": {**levels, **read_epsilons(ahead.before)}}
-        changes = tell_changes(before, {**self.about, "levels": levels})
+        levels, known = read_epsilons(ahead.levels), read_epsilons(ahead.before)
+        before: dict[str, Any] = {"levels": known} if known else {}
+        before |= {} if held is None else {**held.about, "levels": known, "version": held.version}
+        unlabelled = {} if self.declared.version else {"version": self.version}
+        changes = tell_changes(before, {**self.about, "levels": levels, **unlabelled})
         settled = tuple(f"{told}; {follows}" for told, follows in changes)
         ahead = replace(ahead, expected=replace(ahead.expected, settled=settled), objections=tuple(objections))
         self._ahead = act, ahead

@@ -64,8 +64,16 @@ class Registry:
         if not isinstance(given, Mapping):
             rule, hint = "People's own words are given by id.", "{'ann': 'strict'}"
             raise PreferenceError("Levels are given as {id: level}.", rule=rule, suggest=hint)
-        words = [read_word(one, self.ledger.levels(), self.registration.about["ceiling"]) for one in given.values()]
+        levels = self._levels_in_use()
+        words = [read_word(one, levels, self.registration.about["ceiling"]) for one in given.values()]
         return self.ledger.say(self.find_people(list(given)), np.arange(len(words)), words)
+
+    def _levels_in_use(self) -> dict[str, int]:
+        """What names mean that some dataset has; registrations of earlier releases do not say which they have."""
+        levels, named = self.ledger.levels(), [one.about.get("named") for one in self.ledger.registrations(newest=True)]
+        if None in named:
+            return levels
+        return {name: code for name, code in levels.items() if any(name in names for names in named)}
 
     def withdraw(self, people: Any) -> Enrolment:
         """None of these is used any more, also if they join only later."""
