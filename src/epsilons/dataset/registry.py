@@ -15,7 +15,7 @@ from epsilons.engines.base import NUMBER, TEXT, Column
 from epsilons.errors import Argument, PreferenceError
 from epsilons.guarantee import to_epsilon
 from epsilons.ledger.balances import Remaining
-from epsilons.ledger.consent import PUBLIC_CODE, Word
+from epsilons.ledger.consent import PUBLIC_CODE, Word, check_ceiling
 from epsilons.ledger.identity import digests
 from epsilons.ledger.ledger import Ledger
 from epsilons.ledger.roster import read_standing
@@ -166,8 +166,11 @@ def read_word(said: Any, levels: Mapping[str, int], ceiling: float) -> Word:
     return word
 
 
-def check_ceiling(code: int, ceiling: float) -> None:
-    """No finite epsilon is above the ceiling that was registered."""
-    if code != PUBLIC_CODE and to_epsilon(code) > ceiling:
-        hint = (Argument("ceiling", to_epsilon(code)), " of the registration, by the steward")
-        raise PreferenceError(f"This epsilon is above the ceiling of {ceiling:g}.", suggest=hint)
+def check_levels(levels: Mapping[str, float], ceiling: float) -> None:
+    """No level but public is above the ceiling."""
+    for name, epsilon in levels.items():
+        if ceiling < epsilon < math.inf:
+            what, lower = f"Level {name!r} is {epsilon:g}, above the ceiling of {ceiling:g}.", {**levels, name: ceiling}
+            rule = "A finite epsilon is at most the ceiling; public people have an infinite one."
+            hint = (Argument("ceiling", epsilon), ", or ", Argument("levels", lower))
+            raise PreferenceError(what, rule=rule, suggest=hint)

@@ -173,7 +173,9 @@ def foresee(connection: Connection, given: Application) -> Outlook:
     decide = partial(by_source, dataset, Settled(levels, ceilings))
     request = roster.Request(given.people, given.asked, given.words, decide(False), dataset, everyone=True)
     change = roster.plan_change(connection, request)
-    expected = replace(change.enrolment, defaulted=given.defaulted, unmatched=given.unmatched)
+    lowered = change.count_lowered()
+    told = (f"{show_count(lowered, 'own word')} above the ceiling; brought down to it",) if lowered else ()
+    expected = replace(change.enrolment, defaulted=given.defaulted, unmatched=given.unmatched, settled=told)
     # Under whatever names: a ledger's people are those of all its datasets.
     newest = {one.name: one.about.get("newcomers", 0) for one in past}
     newcomers = expected.joined + sum(newest.values())
