@@ -101,7 +101,7 @@ def newcomers_unasked(patch: pytest.MonkeyPatch) -> Iterator[None]:
 @contextlib.contextmanager
 def any_unit(patch: pytest.MonkeyPatch) -> Iterator[None]:
     """The column of ids is no term, and confirmed newcomers are let in: as it was before registrations."""
-    patch.setattr(registration, "_check_unit", lambda *_given: None)
+    patch.setattr(registration, "_object_to_unit", lambda *_given: ())
     patch.setattr(registration, "_object_to_newcomers", lambda *_given: ())
     yield
 

@@ -91,10 +91,12 @@ _SETTLED = {
     "complete": ("complete", _BEFORE),
     "bounds": ("bounds of", _WITHOUT),
     "keys": ("keys of", _WITHOUT),
-    "ceiling": ("ceiling", "who had more comes down; stored answers stay"),
+    "ceiling": ("ceiling", "stored answers stay"),
     **{name: (name, "stored answers stay") for name in ("person", "rows_per_person", "public")},
     "preferences": ("preferences'", "stored answers stay"),
     "levels": ("level", "stored answers stay"),
+    # Only of what has no label of the steward's.
+    "version": ("version", "its questions are new ones, and charged"),
 }
 #: Longer lists are counted.
 _FEW = 8
@@ -111,10 +113,20 @@ def tell_changes(before: Mapping[str, Any], after: Mapping[str, Any]) -> Iterato
             continue
         if isinstance(was, Mapping):
             parts = [part for part in {**was, **now} if was.get(part) != now.get(part)]
-            told = [f"{called} {part} {_tell(was.get(part))} → {_tell(now.get(part))}" for part in parts]
+            told = [_tell_part(called, part, was.get(part), now.get(part)) for part in parts]
         else:
             told = [f"{called} {_tell(was)} → {_tell(now)}"]
+        follows = f"who had more comes down; {follows}" if name == "ceiling" and now < was else follows
         yield from ((one, follows) for one in told)
+    for name in before.get("named", ()):
+        if name not in after.get("named", before["named"]):
+            yield f"level {name}: no longer in this file", "the ledger keeps it"
+
+
+def _tell_part(called: str, part: str, was: Any, now: Any) -> str:
+    if called == "level" and was is None:
+        return f"level {part}: new, {_tell(now)}"
+    return f"{called} {part} {_tell(was)} → {_tell(now)}"
 
 
 def _tell(value: Any) -> str:
@@ -134,17 +146,21 @@ def find_origin(source: Any, local: bool) -> list[str] | None:
 
 
 def tell_preferences(wishes: Preferences, schema: Schema) -> dict[str, Any]:
-    """Where preferences come from, as plain values; `preference` is the column of the table itself, where it is one."""
+    """Where preferences come from, as plain values, and the levels that are `named`.
+
+    `preference` is the column of the table itself, where it is one.
+    """
     told: dict[str, Any] = {}
+    named = {"named": sorted(wishes.levels)}
     if wishes.default is not None:
-        told["default"] = "public" if math.isinf(wishes.default) else float(wishes.default)
+        told["default"] = wishes.default_level or ("public" if math.isinf(wishes.default) else float(wishes.default))
     if wishes.column is None:
-        return {"preferences": told}
+        return {**named, "preferences": told}
     if wishes.column.source is not None:
         other = {"file": find_origin(wishes.column.source, True), "person": wishes.column.person}
-        return {"preferences": {**told, **other, "column": wishes.column.column}}
+        return {**named, "preferences": {**told, **other, "column": wishes.column.column}}
     column = schema.find(wishes.column.column).name
-    return {"preferences": {**told, "column": column}, "preference": column}
+    return {**named, "preferences": {**told, "column": column}, "preference": column}
 
 
 def too_many_levels(levels: int, rounding_loss: float) -> bool:

@@ -49,8 +49,8 @@ class PreferenceTable:
     """Person `ids[i]` asked for `grants[codes[i]]` nano-epsilon, -1 for public; every id occurs once.
 
     `ids` are written as in the data, where they have the rows `held`, and `normal` as the ledger knows them. `words[i]`
-    is the place in `names` of the level that was named, `A_NUMBER` or `SAID_NOTHING`. `defaulted` people had no
-    preference; `unmatched` preferences name nobody in the data.
+    is the place in `names` of the level that was named, `A_NUMBER` or `SAID_NOTHING`: who said nothing has the level
+    `default`, if the default is one. `defaulted` people had no preference; `unmatched` ones name nobody in the data.
     """
 
     ids: pa.Array
@@ -60,6 +60,7 @@ class PreferenceTable:
     codes: NDArray[np.uint8]
     words: NDArray[np.integer]
     names: tuple[str, ...]
+    default: str | None
     rounding_loss: float
     defaulted: int
     unmatched: int
@@ -73,12 +74,12 @@ class PreferenceTable:
 
     def distinct_words(self) -> tuple[list[Word], NDArray[np.unsignedinteger]]:
         """The words that occur, and which of them each person said; the default is a word unsaid."""
-        span = len(self.names) + 2
+        span, named = len(self.names) + 2, [self.default, None, *self.names]
         pairs, places = tell_apart(self.codes * np.int32(span) + self.words + 2)
         codes, which = np.divmod(pairs, span)
         words = [
-            Word(code, self.names[word] if word >= 0 else None, word != SAID_NOTHING)
-            for code, word in zip(self.grants[codes].tolist(), (which - 2).tolist(), strict=True)
+            Word(code, named[word], word - 2 != SAID_NOTHING)
+            for code, word in zip(self.grants[codes].tolist(), which.tolist(), strict=True)
         ]
         return words, places
 
@@ -123,7 +124,7 @@ def read_preferences(
     reach("preferences read")
     defaulted = int((asked.words[: len(asked.ids) - unmatched] == SAID_NOTHING).sum())
     grants, codes, rounding_loss = _to_grants(asked.epsilons, preferences, ceiling)
-    said = asked.words, tuple(preferences.levels)
+    said = asked.words, tuple(preferences.levels), preferences.default_level
     assert held is not None
     return PreferenceTable(asked.ids, known, held, grants, codes, *said, rounding_loss, defaulted, unmatched)
 

@@ -9,11 +9,12 @@ from typing import Any
 
 from epsilons import ledger as ledgers
 from epsilons.dataset.facts import TableFacts, too_many_levels
-from epsilons.dataset.registering import Act, Candidate, Declared, read_candidate
+from epsilons.dataset.registering import Act, Candidate, Declared, place_of_snapshots, read_candidate
 from epsilons.dataset.registry import name_grants
+from epsilons.dataset.snapshot import check_place
 from epsilons.dataset.steward import StewardFacts, steward_facts
 from epsilons.display import Sheet, Shown, show, show_count
-from epsilons.errors import Argument
+from epsilons.errors import Argument, DataError
 from epsilons.guarantee import to_epsilon
 from epsilons.ledger.consent import PUBLIC_CODE, WITHDRAW_CODE
 from epsilons.ledger.values import Enrolment, NoLedgerError
@@ -95,6 +96,11 @@ def look_over(
         book.verify(thorough=False, note=False)
         with read_candidate(source, preferences, declared, book) as candidate:
             seen, bounds = _preview(candidate, new, ledger == "memory", write), candidate.about["bounds"]
+            try:
+                if not new:
+                    check_place(place_of_snapshots(book, ledger, snapshots))
+            except DataError as refused:
+                seen = replace(seen, refused=(*seen.refused, refused.message(write)))
             if steward:
                 private = steward_facts(candidate.engine, candidate.person, declared.rows_per_person, bounds)
                 seen = replace(seen, private=private)

@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 from epsilons.arguments.checks import check_bounds, check_real
 from epsilons.dataset.facts import TableFacts, find_origin, tell_changes, tell_preferences
-from epsilons.dataset.registry import Registry, check_ceiling, read_epsilons
+from epsilons.dataset.registry import Registry, check_levels, read_epsilons
 from epsilons.dataset.rows import Preparation, find_cohorts, follow, prepare, stage
 from epsilons.dataset.snapshot import open_snapshot, remove_snapshot, sweep_snapshots, write_snapshot
 from epsilons.engines.base import TEXT, Column, Engine, Schema, open_table
@@ -223,10 +223,12 @@ class Candidate:
                 find_places().refuse_second(self.ledger.id, self.declared.name, self.files)
             except LedgerError as refused:
                 objections.insert(0, refused)
-        levels = read_epsilons(ahead.levels)
-        before = {**({} if held is None else held.about), "levels": {**levels, **read_epsilons(ahead.before)}}
-        changes = tell_changes(before, {**self.about, "levels": levels})
-        settled = tuple(f"{told}; {follows}" for told, follows in changes)
+        levels, known = read_epsilons(ahead.levels), read_epsilons(ahead.before)
+        before: dict[str, Any] = {"levels": known} if known else {}
+        before |= {} if held is None else {**held.about, "levels": known, "version": held.version}
+        unlabelled = {} if self.declared.version else {"version": self.version}
+        changes = tell_changes(before, {**self.about, "levels": levels, **unlabelled})
+        settled = *ahead.expected.settled, *(f"{told}; {follows}" for told, follows in changes)
         ahead = replace(ahead, expected=replace(ahead.expected, settled=settled), objections=tuple(objections))
         self._ahead = act, ahead
         return ahead
@@ -325,8 +327,7 @@ def read_candidate(source: Any, preferences: Any, declared: Declared, ledger: Le
         # A ledger of an older release knows people as their ids were written: in normal form, if all of them were so.
         older = held is not None and held.ids is None and ledger.epoch > 0
         normal = not older and (held is None or held.spelling != "as written")
-        for epsilon in wishes.levels.values():
-            check_ceiling(_code(epsilon), declared.ceiling)
+        check_levels(wishes.levels, declared.ceiling)
         asked = read_preferences(engine, person, wishes, normal=normal, ceiling=declared.ceiling)
         normal = normal or (older and asked.ids.equals(normalise(asked.ids)))
         terms = check_terms(declared.neighbors, None, declared.allow_individual, declared.measure)

@@ -15,7 +15,7 @@ from epsilons.engines.base import NUMBER, TEXT, Column
 from epsilons.errors import Argument, PreferenceError
 from epsilons.guarantee import to_epsilon
 from epsilons.ledger.balances import Remaining
-from epsilons.ledger.consent import PUBLIC_CODE, Word
+from epsilons.ledger.consent import PUBLIC_CODE, Word, check_ceiling
 from epsilons.ledger.identity import digests
 from epsilons.ledger.ledger import Ledger
 from epsilons.ledger.roster import read_standing
@@ -64,8 +64,16 @@ class Registry:
         if not isinstance(given, Mapping):
             rule, hint = "People's own words are given by id.", "{'ann': 'strict'}"
             raise PreferenceError("Levels are given as {id: level}.", rule=rule, suggest=hint)
-        words = [read_word(one, self.ledger.levels(), self.registration.about["ceiling"]) for one in given.values()]
+        levels = self._levels_in_use()
+        words = [read_word(one, levels, self.registration.about["ceiling"]) for one in given.values()]
         return self.ledger.say(self.find_people(list(given)), np.arange(len(words)), words)
+
+    def _levels_in_use(self) -> dict[str, int]:
+        """What names mean that some dataset has; registrations of earlier releases do not say which they have."""
+        levels, named = self.ledger.levels(), [one.about.get("named") for one in self.ledger.registrations(newest=True)]
+        if None in named:
+            return levels
+        return {name: code for name, code in levels.items() if any(name in names for names in named)}
 
     def withdraw(self, people: Any) -> Enrolment:
         """None of these is used any more, also if they join only later."""
@@ -158,8 +166,11 @@ def read_word(said: Any, levels: Mapping[str, int], ceiling: float) -> Word:
     return word
 
 
-def check_ceiling(code: int, ceiling: float) -> None:
-    """No finite epsilon is above the ceiling that was registered."""
-    if code != PUBLIC_CODE and to_epsilon(code) > ceiling:
-        hint = (Argument("ceiling", to_epsilon(code)), " of the registration, by the steward")
-        raise PreferenceError(f"This epsilon is above the ceiling of {ceiling:g}.", suggest=hint)
+def check_levels(levels: Mapping[str, float], ceiling: float) -> None:
+    """No level but public is above the ceiling."""
+    for name, epsilon in levels.items():
+        if ceiling < epsilon < math.inf:
+            what, lower = f"Level {name!r} is {epsilon:g}, above the ceiling of {ceiling:g}.", {**levels, name: ceiling}
+            rule = "A finite epsilon is at most the ceiling; public people have an infinite one."
+            hint = (Argument("ceiling", epsilon), ", or ", Argument("levels", lower))
+            raise PreferenceError(what, rule=rule, suggest=hint)

@@ -85,6 +85,7 @@ def write_snapshot(
     They are sorted by it and have the rows `held`; `cohorts[i]` is where that person stands once they are registered.
     The folder is held until this process ends, so that `sweep_snapshots` of another one leaves it alone.
     """
+    check_place(os.path.dirname(folder))
     if os.path.lexists(folder):
         raise DataError("There is something at the snapshot's place.", suggest="a folder that does not exist yet")
     claimed, (codes, listed) = None, as_codes(cohorts)
@@ -113,6 +114,11 @@ def write_snapshot(
         return Stamp(engine=engine.name, folder=folder, left_out=left_out, cohorts=list(listed), files=files)
     hint = "a folder that you may write to, on a disk with room"
     raise DataError("The snapshot could not be written.", rule="It lies in a folder of yours alone.", suggest=hint)
+
+
+def check_place(place: str) -> None:
+    """Refuse the folder of a ledger's snapshots if others may open it: what is written there could not be asked."""
+    _refuse_open([place] if os.path.isdir(place) else [], "the snapshots of this ledger")
 
 
 def open_snapshot(stamp: Stamp, rows: int, line: int, **options: Any) -> Labelled:
@@ -236,10 +242,7 @@ def _compare(stamp: Stamp, thorough: bool, of: str = "this dataset") -> None:
         rule = "Questions are asked of the copy that registration made."
         raise DataError(f"The snapshot of {of} is gone.", rule=rule, suggest=_AGAIN)
     # The folder that has all snapshots of a ledger is made for its owner alone as well.
-    opened = [one for one in (folder, os.path.dirname(folder)) if os.stat(one).st_mode & 0o077]
-    if os.name == "posix" and opened:
-        rule = "It holds everybody's rows, in a folder for its owner alone."
-        raise DataError(f"Others may open the snapshot of {of}.", rule=rule, suggest=f"chmod 700 {' '.join(opened)}")
+    _refuse_open([folder, os.path.dirname(folder)], f"the snapshot of {of}")
     try:
         alike = _list_files(folder) == [file["name"] for file in stamp["files"]]
         nonce = read_own(os.path.join(folder, _NONCE), _NONCE_BYTES)
@@ -248,6 +251,13 @@ def _compare(stamp: Stamp, thorough: bool, of: str = "this dataset") -> None:
         alike = False
     if not alike:
         raise _unlike(of)
+
+
+def _refuse_open(folders: list[str], what: str) -> None:
+    opened = [one for one in folders if os.stat(one).st_mode & 0o077]
+    if os.name == "posix" and opened:
+        rule = "Everybody's rows are kept in folders for their owner alone."
+        raise DataError(f"Others may open {what}.", rule=rule, suggest=f"chmod 700 {' '.join(opened)}")
 
 
 def _is_like(folder: str, file: FileStamp, nonce: bytes, thorough: bool) -> bool:

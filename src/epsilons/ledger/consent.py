@@ -7,12 +7,16 @@ Rules alone, without any database: they decide for a kind of people at a time, t
 - Of people on several rosters the strictest source decides: what one source says raises nobody above another's word.
 - A person's own word stands until that person says otherwise, or until a source says something new about them. A
   source that no longer says anything is no word.
-- Nobody on a dataset's roster stands above its ceiling once it is registered; own words neither.
+- Nobody on a dataset's roster stands above its ceiling once it is registered; own words neither, and one that would
+  be above the least ceiling of the person's rosters is refused.
 - Who withdrew stays away until they come back themselves.
 """
 
 from collections.abc import Callable, Mapping
 from typing import NamedTuple
+
+from epsilons.errors import Argument, PreferenceError
+from epsilons.guarantee import to_epsilon
 
 #: How a public grant, and a withdrawal, are written beside grants in nano-epsilon; no grant is 0.
 PUBLIC_CODE, WITHDRAW_CODE = -1, 0
@@ -23,7 +27,7 @@ _LEVEL, _DEFAULT, _WAITING = "=", "~", "?"
 class Word(NamedTuple):
     """What is asked for: a grant in nano-epsilon, and the level's name if it was said by name.
 
-    `said` is False for those who said nothing, so that a default applies.
+    `said` is False for those who said nothing, so that a default applies: an epsilon, or a level by its name.
     """
 
     code: int
@@ -33,19 +37,19 @@ class Word(NamedTuple):
     @property
     def text(self) -> str:
         """By what a source's word is known again: names stay the same word when a level is redefined."""
-        if not self.said:
-            return f"{_DEFAULT}{self.code}"
-        return str(self.code) if self.level is None else f"{_LEVEL}{self.level}"
+        word = str(self.code) if self.level is None else f"{_LEVEL}{self.level}"
+        return word if self.said else f"{_DEFAULT}{word}"
 
 
 def read_text(text: str, levels: Mapping[str, int]) -> Word | None:
     """The word that a text stands for, as `levels` have it now; None if that is not known."""
     text = text.removeprefix(_WAITING)
+    said, text = not text.startswith(_DEFAULT), text.removeprefix(_DEFAULT)
     if text.startswith(_LEVEL):
         name = text.removeprefix(_LEVEL)
-        return Word(levels[name], name) if name in levels else None
+        return Word(levels[name], name, said) if name in levels else None
     # Earlier releases wrote nothing for a default.
-    return Word(int(text.removeprefix(_DEFAULT)), None, not text.startswith(_DEFAULT)) if text else None
+    return Word(int(text), None, said) if text else None
 
 
 class Standing(NamedTuple):
@@ -136,11 +140,27 @@ def by_source(dataset: int | None, settled: Settled, loosen: bool) -> Decide:
     return decide
 
 
-def by_person(now: Standing | None, asked: Word | None) -> tuple[Standing, bool]:
+def by_person(settled: Settled) -> Decide:
     """What a person says holds, in both directions; an unknown one's word waits for the day they join a dataset."""
-    assert asked is not None
-    said = () if now is None else tuple((number, text.removeprefix(_WAITING)) for number, text in now.said)
-    return Standing(asked.code, asked.level, True, said), False
+
+    def decide(now: Standing | None, asked: Word | None) -> tuple[Standing, bool]:
+        assert asked is not None
+        said = () if now is None else tuple((number, text.removeprefix(_WAITING)) for number, text in now.said)
+        new = Standing(asked.code, asked.level, True, said)
+        most = settled.bind(new)
+        if most != new:
+            check_ceiling(new.code, to_epsilon(most.code))
+        return new, False
+
+    return decide
+
+
+def check_ceiling(code: int, ceiling: float) -> None:
+    """No finite epsilon is above the ceiling that was registered: of all rosters that a person is on, the least."""
+    if code != PUBLIC_CODE and to_epsilon(code) > ceiling:
+        hint = (Argument("ceiling", to_epsilon(code)), " of the registration, by the steward")
+        rule = "Of all datasets whose roster a person is on, the least ceiling holds."
+        raise PreferenceError(f"This epsilon is above the ceiling of {ceiling:g}.", rule=rule, suggest=hint)
 
 
 def _redefine(now: Standing, levels: Mapping[str, int]) -> Standing:

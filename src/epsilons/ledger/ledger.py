@@ -138,18 +138,18 @@ class Ledger:
 
     def set_grants(self, people: People, grants: Grants) -> values.Enrolment:
         """What people said themselves: stricter, looser, public, or back again after withdrawing."""
-        return self._change(people, *_as_words(grants, len(people)), by_person)
+        return self.say(people, *_as_words(grants, len(people)))
 
     def say(self, people: People, asked: NDArray[Any], words: Sequence[Word]) -> values.Enrolment:
         """The same in words, which may be names of levels: `people[i]` says `words[asked[i]]`."""
-        return self._change(people, asked, words, by_person)
+        return self._change(people, asked, words, by_person(self.settled()))
 
     def withdraw(self, people: People) -> values.Enrolment:
         """These people are not used any more; their accounts stay.
 
         Those not on the roster are noted as withdrawn, should they join one day, and reported as `unknown`.
         """
-        return self._change(people, np.zeros(len(people), np.int64), [Word(WITHDRAW_CODE)], by_person)
+        return self.say(people, np.zeros(len(people), np.int64), [Word(WITHDRAW_CODE)])
 
     def _change(self, people: People, asked: NDArray[Any], words: Sequence[Word], decide: Decide) -> values.Enrolment:
         request = roster.Request(checks.check_digests(people), asked, words, decide)

@@ -131,7 +131,7 @@ def open_ledger(
             raise does_not_add_up()
         name = str(found["id"])
         if place is not None:
-            find_places().remember(place, name, note=not look)
+            find_places().remember(place, name, note=False)
         head = _find_head(database, anchor, name)
         if head is not None and adopt:
             head.adopt(connection, name)
@@ -150,6 +150,8 @@ def open_ledger(
     _bring_up_to_date(database, at, check)
     with database.read() as connection:
         check(connection)
+        if place is not None and not look:  # a copy that is refused is not where the ledger stands
+            find_places().remember(place, name)
         if head is not None and not look:
             head.advance(connection, name)
         salt, kind = connection.execute("SELECT salt, digest FROM ledger").fetchone()

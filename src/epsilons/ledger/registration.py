@@ -65,23 +65,24 @@ def settle_terms(connection: Connection, at: str, asked: Terms) -> None:
         row = {**fixed, "allow_individual": int(asked.allow_individual)}
         _settle(connection, "terms", at, row)
     else:
-        _check_terms(held, asked)
+        for refused in _object_to_terms(held, asked):
+            raise refused
     if asked.ids is not None and (held is None or held.ids is None):
         _settle(connection, "unit", at, {"ids": asked.ids, "spelling": asked.spelling})
 
 
-def _check_terms(held: Terms, asked: Terms) -> None:
+def _object_to_terms(held: Terms, asked: Terms) -> Iterator[LedgerError]:
     """Refuse other terms than those that were settled."""
     if not agree(held, asked):
         rule = "Neighbours, measure and individual privacy are fixed for the life of a ledger."
         shown = {name: value for name, value in asdict(held).items() if value is not None}
         first, *others = (Argument(name, value) for name, value in shown.items() if name not in ("ids", "spelling"))
         settled = (first, *(part for other in others for part in (", ", other)))
-        raise LedgerError("This ledger was created under other terms.", rule=rule, suggest=settled)
+        yield LedgerError("This ledger was created under other terms.", rule=rule, suggest=settled)
     if asked.ids is not None and held.ids is not None and (held.ids, held.spelling) != (asked.ids, asked.spelling):
         rule = f"People are known here by ids that are {held.ids}; 1 and '1' are two people."
         hint = (Argument("types", {"id": "int" if held.ids == "number" else "text"}), " for ids in a CSV file")
-        raise LedgerError("This ledger's people have ids of another kind.", rule=rule, suggest=hint)
+        yield LedgerError("This ledger's people have ids of another kind.", rule=rule, suggest=hint)
 
 
 def _settle(connection: Connection, kind: str, at: str, settled: dict[str, Any]) -> None:
@@ -158,14 +159,12 @@ class Outlook:
 
 
 def foresee(connection: Connection, given: Application) -> Outlook:
-    """Look ahead and write nothing; what no word of the steward allows is refused here."""
-    past = list_newest(connection)
+    """Look ahead and write nothing: what it would be refused for is said, first what no word of the steward allows."""
+    past, held = list_newest(connection), read_terms(connection)
     mine = next((one for one in past if one.name == given.name), None)
-    _check_unit(mine, given)
-    _check_version(next(iter(list_newest(connection, given.name, given.version)), None), given)
-    held = read_terms(connection)
-    if held is not None:
-        _check_terms(held, given.terms)
+    same = next(iter(list_newest(connection, given.name, given.version)), None)
+    objections = [*_object_to_unit(mine, given), *_object_to_version(same, given)]
+    objections += [] if held is None else _object_to_terms(held, given.terms)
     number, (line, _) = 1 + max((one.number for one in past), default=0), journal.head(connection)
     dataset = mine.dataset if mine else number
     before = read_levels(connection)
@@ -174,17 +173,16 @@ def foresee(connection: Connection, given: Application) -> Outlook:
     decide = partial(by_source, dataset, Settled(levels, ceilings))
     request = roster.Request(given.people, given.asked, given.words, decide(False), dataset, everyone=True)
     change = roster.plan_change(connection, request)
-    expected = replace(change.enrolment, defaulted=given.defaulted, unmatched=given.unmatched)
+    lowered = change.count_lowered()
+    told = (f"{show_count(lowered, 'own word')} above the ceiling; brought down to it",) if lowered else ()
+    expected = replace(change.enrolment, defaulted=given.defaulted, unmatched=given.unmatched, settled=told)
     # Under whatever names: a ledger's people are those of all its datasets.
     newest = {one.name: one.about.get("newcomers", 0) for one in past}
     newcomers = expected.joined + sum(newest.values())
     unconfirmed = expected.joined + newest.get(given.name, 0)
     known = bool(connection.execute("SELECT sum(people) FROM cohorts").fetchone()[0])
-    objections = [*_object_to_redefining(given, before, [one.name for one in past if one.name != given.name])]
-    if objections:  # who would be raised by that waits for more than a number
-        expected = replace(expected, pending=0)
-    else:
-        objections += _object_to_loosening(given, expected, before, levels)
+    objections += _object_to_redefining(given, before, [one.name for one in past if one.name != given.name])
+    objections += _object_to_loosening(given, expected, before, levels)
     if known:
         older = held is not None and held.ids is None
         objections += _object_to_newcomers(given, expected, newcomers, older)
@@ -225,13 +223,13 @@ def register(connection: Connection, at: str, given: Application) -> tuple[Regis
     return Registration(**line, seq=seq, at=at, about=settled, stamp=given.stamp), done
 
 
-def _check_unit(mine: Registration | None, given: Application) -> None:
+def _object_to_unit(mine: Registration | None, given: Application) -> Iterator[LedgerError]:
     """Whose row it is, and how many rows of a person are used, stays: other people would have new budgets."""
     for name in ("person", "rows_per_person"):
         if mine and mine.about[name] != given.about[name]:
             what = f"{given.name!r} was registered with {'other people' if name == 'person' else 'another cap'}."
             rule = "Whose row it is, and how many of a person are used, is settled once for every dataset."
-            raise LedgerError(what, rule=rule, suggest=Argument(name, mine.about[name]))
+            yield LedgerError(what, rule=rule, suggest=Argument(name, mine.about[name]))
 
 
 #: Besides the rows, what is part of every question: where it changes, a question is another one, and charged anew.
@@ -244,7 +242,7 @@ def same_state(held: Mapping[str, Any], given: Mapping[str, Any]) -> bool:
     return alike and given["source"] is not None
 
 
-def _check_version(same: Registration | None, given: Application) -> None:
+def _object_to_version(same: Registration | None, given: Application) -> Iterator[LedgerError]:
     """One label, one state: stored answers go by it."""
     if same and not same_state(same.about, given.about):
         before, now = same.about["source"], given.about["source"]
@@ -254,7 +252,7 @@ def _check_version(same: Registration | None, given: Application) -> None:
         why = f"with {' and '.join(typed + other)}" if rows else "and the source may hold other rows"
         what = f"Version {given.version!r} of {given.name!r} is registered already, {why}."
         rule = "A version stands for one state of the data, since stored answers go by it."
-        raise LedgerError(what, rule=rule, suggest=Argument("version", f"{given.version}, revised"))
+        yield LedgerError(what, rule=rule, suggest=Argument("version", f"{given.version}, revised"))
 
 
 def _object_to_redefining(given: Application, before: Mapping[str, int], others: list[str]) -> Iterator[LedgerError]:

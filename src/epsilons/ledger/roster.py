@@ -146,6 +146,15 @@ class Change:
                 found[now.code] += int(people)
         return found
 
+    def count_lowered(self) -> int:
+        """How many people's own word comes down by a ceiling; by a level that means less, it keeps its name."""
+        found = 0
+        for group in (group for group in self.groups if group["origin"]):
+            now, new = (self.cohorts.standing(group[end]) for end in ("origin", "target"))
+            less = 0 < rank_openness(new.code) < rank_openness(now.code)
+            found += group["people"] * (now.own and new.own and less and new.level is None)
+        return found
+
     def goes_as(self, other: Self) -> bool:
         """Whether everyone goes where they go in another one."""
         same = len(self.people) == len(other.people) and bool((self.people == other.people).all())

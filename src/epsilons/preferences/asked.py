@@ -43,6 +43,8 @@ class Preferences(Shown):
 
     def __init__(self, epsilons: Mapping[Any, float] | Sequence[float] | NDArray[Any], default: float | None = None):
         self.default = default
+        #: The level that the default was given as.
+        self.default_level: str | None = None
         if default is not None:
             to_single_nano(default)
         self.names: dict[float, str] = {}
@@ -90,12 +92,13 @@ class Preferences(Shown):
     @classmethod
     def _of_table(cls, column: PreferenceColumn, default: float | str | None) -> Preferences:
         known = {} if column.levels is None else _check_levels(column.levels)
+        level = default if isinstance(default, str) else None
         if column.levels is not None:
             default = _find_default(known, column.levels, default)
         elif isinstance(default, str):
             raise PreferenceError("A default of a column of epsilons is a number.", suggest=Argument("default", 0.05))
         made = cls({}, default)
-        made.column = column
+        made.column, made.default_level = column, level
         made._name_levels(known)
         return made
 

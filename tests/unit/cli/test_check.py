@@ -95,8 +95,9 @@ def test_levels_of_a_second_dataset_are_told_as_flags(
     told = run(capsys, "check", "people.toml")
     assert "'open' is 1 there, 2 here" in told
     assert "levels = { strict = 0.1, open = 1.0 } under [preferences]" in told
-    assert "--redefine" in told
-    assert "--loosen" not in told
+    assert "if they shall mean this in all of them, --redefine" in told
+    assert "Levels would mean more than before ('open' 1 → 2), for 30 people." in told
+    assert "Try: --loosen 30, or everything as it was" in told
     assert app.main(["register", "people.toml"]) == 7
     assert app.main(["register", "people.toml", "--redefine", "--loosen", "30"]) == 0
 
@@ -141,3 +142,61 @@ def test_public_columns_are_said_to_have_no_effect(
     write(tmp_path, public='["level", "wage"]')
     told = "Declared public: level, wage. That is kept, but has no effect: their values are protected, and charged for"
     assert told in run(capsys, "check", "people.toml")
+
+
+def test_a_place_that_others_may_open_is_refused_before_anything_is_registered(
+    file: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    run(capsys, "register", "people.toml")
+    (place,) = (tmp_path / "a.ledger.snapshots").iterdir()
+    place.chmod(0o755)
+    file.write_text('version = "2"\n' + file.read_text())
+    (refused,) = json.loads(run(capsys, "check", "people.toml", "--json"))["refused"]
+    assert refused.startswith("Others may open the snapshots of this ledger.")
+    assert refused.endswith(f"chmod 700 {place}")
+    assert app.main(["register", "people.toml"]) == 4
+    place.chmod(0o700)
+    with eps.Dataset.open("wages", ledger=f"sqlite:///{tmp_path}/a.ledger") as people:
+        assert people.describe().version == "1"
+
+
+def test_a_label_that_is_used_already_is_told_like_every_refusal(
+    file: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    file.write_text('version = "1"\n' + file.read_text())
+    run(capsys, "register", "people.toml")
+    told = file.read_text()
+    write(tmp_path, first=10)
+    file.write_text(told)
+    refused = json.loads(run(capsys, "check", "people.toml", "--json"))["refused"]
+    assert [one.split(".")[0] for one in refused] == [
+        "Version '1' of 'wages' is registered already, and the source may hold other rows",
+        "Of 40 people, 10 are new to this ledger and 30 known",
+    ]
+    assert app.main(["register", "people.toml"]) == 7
+    file.write_text(told.replace('version = "1"', "rows_per_person = 2").replace("[bounds]", "[keys]\n[bounds]"))
+    (other_cap, _) = json.loads(run(capsys, "check", "people.toml", "--json"))["refused"]
+    assert other_cap.endswith("rows_per_person = 1")
+
+
+def test_levels_that_are_new_or_dropped_are_named_and_so_is_a_number_for_a_label(
+    file: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert "Settled anew" not in run(capsys, "register", "people.toml")
+    with eps.Dataset.from_toml("people.toml") as people:
+        people.set_level({1: "strict"})
+    anew = "Settled anew: version {} → {}; its questions are new ones, and charged."
+    for levels, version, told in (
+        (LEVELS | {"vip": 3.0}, 2, "Settled anew: level vip: new, 3; stored answers stay."),
+        (LEVELS, 3, "Settled anew: level vip: no longer in this file; the ledger keeps it."),
+    ):
+        write(tmp_path, levels=levels)
+        assert app.main(["count", "people.toml"]) == 7  # until it is registered
+        capsys.readouterr()
+        for command in ("check", "register"):
+            said = run(capsys, command, "people.toml")
+            assert told in said
+            assert anew.format(version - 1, version) in said
+    assert app.main(["person", "level", "people.toml", "2", "vip"]) == 3
+    assert "Unknown privacy level 'vip'. Try: strict, open, public, or a number" in capsys.readouterr().err
+    run(capsys, "person", "level", "people.toml", "2", "public")

@@ -235,6 +235,6 @@ def test_a_mistake_is_explained_without_python(home: Path, line: str, hint: str)
 )
 def test_a_file_hints_at_its_lines(home: Path, old: str, new: str, status: int, hint: str) -> None:
     (home / "bad.toml").write_text(FILE.replace(old, new))
-    found, message = refusal(home, "check", "bad.toml")
+    found, message = refusal(home, "register", "bad.toml")
     assert (found, PYTHON.search(message)) == (status, None)
     assert hint in message.partition("Try: ")[2]

@@ -160,7 +160,7 @@ ANEW = [
     ('age = "int"', 'age = "float"', "type of age int → float"),
     ("wages.csv", "same.csv", r"source \[\S*wages\.csv\] → \[\S*same\.csv\]"),
     ('column = "privacy"', 'column = "wish"', "preferences' column privacy → wish"),
-    ('default = "strict"', 'default = "open"', r"preferences' default 0\.05 → 1"),
+    ('default = "strict"', 'default = "open"', "preferences' default strict → open"),
     ("[0, 100]", "[0, 50]", r"bounds of wage \[0, 100\] → \[0, 50\]"),
     ("complete", 'keys = { region = ["north"] }\ncomplete', r"keys of region none → \[north\]"),
     ('["age"]', '["age", "wage"]', r"complete \[age\] → \[age, wage\]"),

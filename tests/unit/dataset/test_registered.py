@@ -323,3 +323,52 @@ def test_another_dataset_first_makes_no_second_ledger_silent(tmp_path: Path) -> 
     with pytest.raises(LedgerError, match="was registered in another ledger before"):
         register("b", "wages")
     register("b", "wages", confirm=True)
+
+
+def in_levels(home: Path, name: str, said: list[str | None], levels: dict[str, float], **more: Any) -> eps.Dataset:
+    """Registered with people 0, 1, ... who said so, in the ledger `a`."""
+    table = pa.table({"id": range(len(said)), "level": pa.array(said, pa.string())})
+    wishes = eps.Preferences.from_levels("level", levels, more.pop("default", None))
+    return eps.Dataset.register(table, name=name, person="id", preferences=wishes, ledger=address(home), **more)
+
+
+def test_a_level_that_means_less_reaches_those_who_have_it_by_default(tmp_path: Path) -> None:
+    said: list[str | None] = [None, "strict", "open"]
+    in_levels(tmp_path, "wages", said, {"strict": 0.05, "open": 1.0}, default="strict").close()
+    in_levels(tmp_path, "health", ["open"] * 3, {"strict": 0.05, "open": 1.0}).close()
+    less = {"strict": 0.02, "open": 1.0}
+    with in_levels(tmp_path, "health", ["open"] * 3, less, redefine=True) as people:
+        assert [people.statement(who).granted for who in range(3)] == [20_000_000, 20_000_000, 10**9]
+    # Meaning more again, they are raised like those who named it: by the act of each dataset, never beyond a source.
+    more = {"strict": 0.1, "open": 1.0}
+    with in_levels(tmp_path, "health", ["open"] * 3, more, redefine=True, loosen=2) as people:
+        assert [people.statement(who).granted for who in range(3)] == [10**8, 10**8, 10**9]
+        people.verify()
+
+
+def test_the_least_ceiling_of_a_persons_rosters_holds_through_whichever_dataset_they_speak(tmp_path: Path) -> None:
+    levels = {"strict": 0.1, "open": 1.0}
+    with in_levels(tmp_path, "wages", ["open"] * 40, levels) as wages_only:
+        in_levels(tmp_path, "health", ["open"] * 20, levels, ceiling=2.0).close()
+        with pytest.raises(PreferenceError, match=r"above the ceiling of 2\. Of all datasets"):
+            wages_only.set_level({3: 0.5, 4: 3.0})
+        wages_only.set_level({5: 2.0, 6: eps.PUBLIC, 30: 3.0})
+        granted = [wages_only.statement(who).granted for who in (3, 4, 5, 6, 30)]
+        assert granted == [10**9, 10**9, 2 * 10**9, None, 3 * 10**9]
+    with in_levels(tmp_path, "wages", ["open"] * 40, levels, ceiling=2.0, version="low") as people:
+        assert people.enrolment is not None
+        assert people.enrolment.settled == (
+            "1 own word above the ceiling; brought down to it",
+            "ceiling 10 → 2; who had more comes down; stored answers stay",
+        )
+        assert people.statement(30).granted == 2 * 10**9
+    with in_levels(tmp_path, "wages", ["open"] * 40, levels, ceiling=5.0, version="high") as people:
+        assert people.enrolment is not None
+        assert people.enrolment.settled == ("ceiling 2 → 5; stored answers stay",)
+
+
+def test_a_level_above_the_ceiling_is_named_with_both_ways_out(tmp_path: Path) -> None:
+    with pytest.raises(PreferenceError) as caught:
+        in_levels(tmp_path, "wages", ["open"] * 3, {"strict": 0.1, "open": 1.0}, ceiling=0.5)
+    assert caught.value.what == "Level 'open' is 1, above the ceiling of 0.5."
+    assert caught.value.hint == "ceiling=1.0, or levels={'strict': 0.1, 'open': 0.5}"

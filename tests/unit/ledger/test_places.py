@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import stat
 from pathlib import Path
 
@@ -11,6 +12,7 @@ import epsilons.ledger
 from epsilons.cli import app
 from epsilons.errors import LedgerError
 from epsilons.ledger.opening import find_places
+from support.ledgers import person
 
 
 @pytest.fixture(autouse=True)
@@ -145,3 +147,17 @@ def test_a_second_ledger_of_a_name_or_a_file_is_told_so() -> None:
     places.refuse_second("b" * 32, "pay", {"/city/pay.parquet": "8 bytes, def"})
     assert places.forget("sqlite:////city/wages.ledger")
     places.refuse_second("b" * 32, "wages", seen[0])
+
+
+def test_a_copy_that_is_refused_is_not_where_the_ledger_stands(tmp_path: Path) -> None:
+    here, stale = tmp_path / "people.ledger", tmp_path / "stale.ledger"
+    with contextlib.closing(epsilons.ledger.open(f"sqlite:///{here}")) as book:
+        book.enroll([person("ann")], [10**9])
+    stale.write_bytes(here.read_bytes())
+    with contextlib.closing(epsilons.ledger.open(f"sqlite:///{here}")) as book:
+        book.enroll([person("bob")], [10**9])
+        find_places().note_dataset(book.id, "wages", {})
+    with pytest.raises(LedgerError, match="older than its last recorded state"):
+        epsilons.ledger.open(f"sqlite:///{stale}")
+    with pytest.raises(LedgerError, match=rf"registered in another ledger before: sqlite:///{here}\."):
+        find_places().refuse_second("another", "wages", {})
