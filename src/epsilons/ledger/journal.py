@@ -19,6 +19,7 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 from epsilons.errors import Argument, LedgerError
+from epsilons.ledger.values import does_not_add_up
 from epsilons.storage.base import Connection, reach
 from epsilons.storage.files import hold_lock, read_own, replace_private
 
@@ -61,7 +62,8 @@ def append(connection: Connection, kind: str, at: str, body: Mapping[str, Any]) 
     text = to_json(body)
     digest = chain(previous, seq + 1, kind, at, text)
     line = {"seq": seq + 1, "kind": kind, "at": at, "body": text, "hash": digest}
-    connection.execute("INSERT INTO journal VALUES (:seq, :kind, :at, :body, :hash)", line)
+    if connection.execute("INSERT INTO journal VALUES (:seq, :kind, :at, :body, :hash)", line).rowcount != 1:
+        raise does_not_add_up(f"line {seq + 1} was not taken")
     return seq + 1, digest
 
 
@@ -128,13 +130,15 @@ class Anchor:
         """Catch up with the chain, link by link, durably; never backwards, and never to a line that does not follow.
 
         Returns early once the head has reached `least`: when several processes wait for their turn, the first one
-        writes the head for all of them.
+        writes the head for all of them. A chain that ends before it has lost a line that was just committed.
         """
         with self._lock():
             known = self.read()
             if known is not None and least is not None and known.seq >= least:
                 return
             newest = self._follow(connection, known or Head(ledger, 0, START))
+            if least is not None and newest.seq < least:
+                raise _diverged()
             if known is None or known.seq < newest.seq:
                 self._write(newest)
 

@@ -134,11 +134,11 @@ class Ledger:
 
         A person listed several times has the strictest of their preferences. Enrolling a list again changes nothing.
         """
-        return self._change(people, *_as_words(grants, len(people)), by_source(None, self.settled(), loosen))
+        return self._change(people, *checks.as_words(grants, len(people)), by_source(None, self.settled(), loosen))
 
     def set_grants(self, people: People, grants: Grants) -> values.Enrolment:
         """What people said themselves: stricter, looser, public, or back again after withdrawing."""
-        return self._change(people, *_as_words(grants, len(people)), by_person)
+        return self._change(people, *checks.as_words(grants, len(people)), by_person)
 
     def say(self, people: People, asked: NDArray[Any], words: Sequence[Word]) -> values.Enrolment:
         """The same in words, which may be names of levels: `people[i]` says `words[asked[i]]`."""
@@ -379,17 +379,12 @@ class Ledger:
             if anchor is not None:
                 anchor.check(connection, self.id)
                 start = None if thorough else recount.resume(anchor.read_verified(connection))
+            self._database.check_tables(connection)
             before = 0 if start is None else start.line
             done = recount.verify(connection, start, progress)
         if anchor is not None and note and done.line > before:
             anchor.note_verified(done.line, done.head, done.condense())
         return recount.sum_up(done)
-
-
-def _as_words(grants: Grants, people: int) -> tuple[NDArray[Any], list[Word]]:
-    """Grants in nano-epsilon as numbers that people said."""
-    distinct, asked = np.unique(checks.check_grants(grants, people), return_inverse=True)
-    return asked, [Word(code) for code in distinct.tolist()]
 
 
 def _was_lost() -> LedgerError:

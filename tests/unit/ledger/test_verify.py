@@ -176,6 +176,25 @@ def test_an_invented_row_is_seen(book: Ledger, what: str, change: str) -> None:
     assert "does not add up" in seen(book, edit(change, **given)), what
 
 
+def test_tables_that_act_by_themselves_are_seen(book: Ledger) -> None:
+    lite = isinstance(book._database, Sqlite)
+    drop = "BEGIN SELECT RAISE(IGNORE); END" if lite else "EXECUTE FUNCTION suppress_redundant_updates_trigger()"
+    view = ["ALTER TABLE quotas RENAME TO hidden", "CREATE VIEW quotas AS SELECT * FROM hidden"]
+    rule = ["CREATE RULE quiet AS ON INSERT TO journal DO INSTEAD NOTHING"]
+    for plants in (
+        [f"CREATE TRIGGER quiet BEFORE UPDATE ON cohorts FOR EACH ROW {drop}"],
+        view,
+        *([] if lite else [rule]),
+    ):
+        with (
+            pytest.raises(LedgerError, match="does not add up: its tables have triggers, rules or views"),
+            book._database.write() as connection,
+        ):
+            for plant in plants:
+                connection.execute(plant)
+            book._database.check_tables(connection)
+
+
 def test_two_people_swapped_are_seen(book: Ledger) -> None:
     def swap(connection: Connection) -> None:
         part = connection.execute("SELECT * FROM segments WHERE entries > 1").fetchone()
