@@ -67,6 +67,24 @@ def append(connection: Connection, kind: str, at: str, body: Mapping[str, Any]) 
     return seq + 1, digest
 
 
+def follow(connection: Connection, first: int, previous: str | None = None) -> Iterator[tuple[int, str, str, str, str]]:
+    """The lines from a number on, link by link: (number, kind, time, body, hash), or a refusal where the chain breaks.
+
+    `previous` is the hash of the line before them; where it is not known, the one that stands there will do: if it was
+    edited, the next line does not follow from it.
+    """
+    if previous is None:
+        before = connection.execute("SELECT hash FROM journal WHERE seq = :seq", {"seq": first - 1}).fetchone()
+        previous = START if before is None else before["hash"]
+    lines = "SELECT seq, kind, at, body, hash FROM journal WHERE seq >= :first ORDER BY seq"
+    with contextlib.closing(connection.stream(lines, {"first": first})) as later:
+        for number, (seq, kind, at, body, held) in enumerate(later, first):
+            if seq != number or chain(previous, seq, kind, at, body) != held:
+                raise _diverged()
+            yield seq, kind, at, body, held
+            previous = held
+
+
 class Head(NamedTuple):
     """The newest line that was seen: of which ledger, its number and its hash.
 
@@ -117,13 +135,8 @@ class Anchor:
     @staticmethod
     def _follow(connection: Connection, known: Head) -> Head:
         """The last line, reached link by link from a line that is known."""
-        later = "SELECT hash, seq, kind, at, body FROM journal WHERE seq > :seq ORDER BY seq"
-        with contextlib.closing(connection.stream(later, {"seq": known.seq})) as lines:
-            for held, seq, *line in lines:
-                digest = chain(known.digest, seq, *line)
-                if seq != known.seq + 1 or digest != held:
-                    raise _diverged()
-                known = known._replace(seq=seq, digest=digest)
+        for seq, *_, digest in follow(connection, known.seq + 1, known.digest):
+            known = known._replace(seq=seq, digest=digest)
         return known
 
     def advance(self, connection: Connection, ledger: str, least: int | None = None) -> None:
