@@ -9,7 +9,7 @@ from functools import partial
 from epsilons.collection.reports import UnavailableError
 from epsilons.errors import ProtocolError
 from epsilons.storage import open_database
-from epsilons.storage.base import Owner
+from epsilons.storage.base import Owner, name_tables
 
 STORE_FORMAT = 1
 
@@ -62,6 +62,7 @@ OWNER = Owner(
     name="aggregator",
     schema="aggregator",
     mark="identity",
+    tables=name_tables(TABLES),
     patience=60,
     # Erased shares are overwritten, not just forgotten.
     pragmas=("secure_delete = ON",),
@@ -82,6 +83,10 @@ OWNER = Owner(
     forked=_refusal("A store in memory belongs to the process that opened it."),
     foreign=_refusal("This file holds something else than a store.", suggest="a file of its own"),
     edited=_refusal("Something in the aggregator's store cannot be read: it was edited or damaged."),
+    altered=_refusal(
+        "The tables of the aggregator's store have triggers, rules or views that no release of epsilons makes.",
+        rule="What is stored and erased there is what was said, and nothing else.",
+    ),
 )
 
 

@@ -14,7 +14,7 @@ from numpy.typing import NDArray
 
 from epsilons.errors import Argument, LedgerError, PlanError, PreferenceError
 from epsilons.guarantee import NANO, NEIGHBORS
-from epsilons.ledger.consent import PUBLIC_CODE
+from epsilons.ledger.consent import PUBLIC_CODE, Word
 from epsilons.ledger.order import Sorted
 from epsilons.ledger.values import DIGEST_BYTES, Digests, Terms
 from epsilons.preferences import LARGEST_EPSILON
@@ -58,6 +58,12 @@ def _bad_digests() -> PreferenceError:
         rule=f"A person is known to the ledger by a digest of {DIGEST_BYTES} bytes.",
         suggest="an array of shape (people, 16) and type uint8",
     )
+
+
+def as_words(grants: Grants, people: int) -> tuple[NDArray[Any], list[Word]]:
+    """Grants in nano-epsilon as numbers that people said."""
+    distinct, asked = np.unique(check_grants(grants, people), return_inverse=True)
+    return asked, [Word(code) for code in distinct.tolist()]
 
 
 def check_grants(given: Grants, people: int) -> NDArray[np.int64]:

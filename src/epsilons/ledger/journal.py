@@ -19,6 +19,7 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 from epsilons.errors import Argument, LedgerError
+from epsilons.ledger.values import does_not_add_up
 from epsilons.storage.base import Connection, reach
 from epsilons.storage.files import hold_lock, read_own, replace_private
 
@@ -61,8 +62,27 @@ def append(connection: Connection, kind: str, at: str, body: Mapping[str, Any]) 
     text = to_json(body)
     digest = chain(previous, seq + 1, kind, at, text)
     line = {"seq": seq + 1, "kind": kind, "at": at, "body": text, "hash": digest}
-    connection.execute("INSERT INTO journal VALUES (:seq, :kind, :at, :body, :hash)", line)
+    if connection.execute("INSERT INTO journal VALUES (:seq, :kind, :at, :body, :hash)", line).rowcount != 1:
+        raise does_not_add_up(f"line {seq + 1} was not taken")
     return seq + 1, digest
+
+
+def follow(connection: Connection, first: int, previous: str | None = None) -> Iterator[tuple[int, str, str, str, str]]:
+    """The lines from a number on, link by link: (number, kind, time, body, hash), or a refusal where the chain breaks.
+
+    `previous` is the hash of the line before them; where it is not known, the one that stands there will do: if it was
+    edited, the next line does not follow from it.
+    """
+    if previous is None:
+        before = connection.execute("SELECT hash FROM journal WHERE seq = :seq", {"seq": first - 1}).fetchone()
+        previous = START if before is None else before["hash"]
+    lines = "SELECT seq, kind, at, body, hash FROM journal WHERE seq >= :first ORDER BY seq"
+    with contextlib.closing(connection.stream(lines, {"first": first})) as later:
+        for number, (seq, kind, at, body, held) in enumerate(later, first):
+            if seq != number or chain(previous, seq, kind, at, body) != held:
+                raise _diverged()
+            yield seq, kind, at, body, held
+            previous = held
 
 
 class Head(NamedTuple):
@@ -115,26 +135,23 @@ class Anchor:
     @staticmethod
     def _follow(connection: Connection, known: Head) -> Head:
         """The last line, reached link by link from a line that is known."""
-        later = "SELECT hash, seq, kind, at, body FROM journal WHERE seq > :seq ORDER BY seq"
-        with contextlib.closing(connection.stream(later, {"seq": known.seq})) as lines:
-            for held, seq, *line in lines:
-                digest = chain(known.digest, seq, *line)
-                if seq != known.seq + 1 or digest != held:
-                    raise _diverged()
-                known = known._replace(seq=seq, digest=digest)
+        for seq, *_, digest in follow(connection, known.seq + 1, known.digest):
+            known = known._replace(seq=seq, digest=digest)
         return known
 
     def advance(self, connection: Connection, ledger: str, least: int | None = None) -> None:
         """Catch up with the chain, link by link, durably; never backwards, and never to a line that does not follow.
 
         Returns early once the head has reached `least`: when several processes wait for their turn, the first one
-        writes the head for all of them.
+        writes the head for all of them. A chain that ends before it has lost a line that was just committed.
         """
         with self._lock():
             known = self.read()
             if known is not None and least is not None and known.seq >= least:
                 return
             newest = self._follow(connection, known or Head(ledger, 0, START))
+            if least is not None and newest.seq < least:
+                raise _diverged()
             if known is None or known.seq < newest.seq:
                 self._write(newest)
 

@@ -69,9 +69,11 @@ class Ledger:
                 self._anchor.advance(connection, self.id, mine)
         reach(after)
 
-    def _read(self, read: Callable[[Connection], _T]) -> _T:
-        """One consistent view."""
+    def _read(self, read: Callable[[Connection], _T], held: bool = False) -> _T:
+        """One consistent view; `held`: of a chain that the head knows."""
         with self._database.read() as connection:
+            if held and self._anchor is not None:
+                self._anchor.check(connection, self.id)
             return read(connection)
 
     def close(self) -> None:
@@ -134,11 +136,11 @@ class Ledger:
 
         A person listed several times has the strictest of their preferences. Enrolling a list again changes nothing.
         """
-        return self._change(people, *_as_words(grants, len(people)), by_source(None, self.settled(), loosen))
+        return self._change(people, *checks.as_words(grants, len(people)), by_source(None, self.settled(), loosen))
 
     def set_grants(self, people: People, grants: Grants) -> values.Enrolment:
         """What people said themselves: stricter, looser, public, or back again after withdrawing."""
-        return self.say(people, *_as_words(grants, len(people)))
+        return self.say(people, *checks.as_words(grants, len(people)))
 
     def say(self, people: People, asked: NDArray[Any], words: Sequence[Word]) -> values.Enrolment:
         """The same in words, which may be names of levels: `people[i]` says `words[asked[i]]`."""
@@ -201,9 +203,9 @@ class Ledger:
 
         `asked` is the question's digest without the roster's epoch: its stored answer is found whoever joined since.
         """
-        held, known = checks.check_question_key(key), None if asked is None else checks.check_question_key(asked)
-        with self._database.read() as connection:
-            return statements.find_reservation(connection, held, known)
+        known = None if asked is None else checks.check_question_key(asked)
+        find = partial(statements.find_reservation, key=checks.check_question_key(key), question=known)
+        return self._read(find, held=True)
 
     def reserve(
         self,
@@ -233,6 +235,8 @@ class Ledger:
         asker = None if analyst is None else checks.check_analyst_name(analyst)
         # A look first: repeats and charges that cannot fit need not wait for the writers' lock.
         with self._database.read() as connection:
+            if self._anchor is not None:
+                self._anchor.check(connection, self.id)
             before = statements.find_reservation(connection, question, known)
             if before is not None:
                 return before
@@ -346,7 +350,7 @@ class Ledger:
 
     def answers(self, number: int | None = None, dataset: int | None = None) -> tuple[values.Stored, ...]:
         """Every answer that was ever stored, newest last, whoever joined or left since; or a number's, a dataset's."""
-        return self._read(partial(statements.read_answers, number=number, dataset=dataset))
+        return self._read(partial(statements.read_answers, number=number, dataset=dataset), held=True)
 
     def statement(self, person: bytes) -> values.Statement:
         """One person's account."""
@@ -379,17 +383,12 @@ class Ledger:
             if anchor is not None:
                 anchor.check(connection, self.id)
                 start = None if thorough else recount.resume(anchor.read_verified(connection))
+            self._database.check_tables(connection)
             before = 0 if start is None else start.line
             done = recount.verify(connection, start, progress)
         if anchor is not None and note and done.line > before:
             anchor.note_verified(done.line, done.head, done.condense())
         return recount.sum_up(done)
-
-
-def _as_words(grants: Grants, people: int) -> tuple[NDArray[Any], list[Word]]:
-    """Grants in nano-epsilon as numbers that people said."""
-    distinct, asked = np.unique(checks.check_grants(grants, people), return_inverse=True)
-    return asked, [Word(code) for code in distinct.tolist()]
 
 
 def _was_lost() -> LedgerError:

@@ -29,7 +29,7 @@ from epsilons.ledger.places import SCHEMA, Places
 from epsilons.ledger.values import DIGEST_BYTES, NoLedgerError, does_not_add_up
 from epsilons.noise import entropy
 from epsilons.storage import open_database, show_address, sqlite_path
-from epsilons.storage.base import Connection, Database, Owner
+from epsilons.storage.base import Connection, Database, Owner, name_tables
 
 SALT_BYTES = 16
 _FILE = Argument("ledger", "sqlite:///people.ledger")
@@ -45,6 +45,7 @@ OWNER = Owner(
     name="ledger",
     schema=SCHEMA,
     mark="ledger",
+    tables=name_tables(tables.ALL),
     patience=120,
     refused=_refusal(
         "The ledger's database refused or could not be reached; nothing was changed.",
@@ -79,6 +80,7 @@ OWNER = Owner(
         suggest=("the address that the ledger was created with, or a new file: ", _FILE),
     ),
     edited=does_not_add_up,
+    altered=partial(does_not_add_up, "its tables have triggers, rules or views that no release of epsilons makes"),
 )
 
 
@@ -117,6 +119,7 @@ def open_ledger(
 ) -> tuple[str, bytes, str, Anchor | None]:
     """Open the ledger in this database: its id, its salt, the kind of its digests, and where its head is kept."""
     with database.read() as connection:
+        database.check_tables(connection)
         there = connection.has_table(OWNER.mark)
     if not there:
         if place is not None:

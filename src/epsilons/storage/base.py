@@ -33,12 +33,14 @@ class Owner:
     address names another, `patience` is how many seconds a writer of SQLite waits for its turn. The refusals make an
     error each: the database refuses, the connection broke, the address is none, psycopg is missing, the disk has no
     write-ahead log, the server does not wait for its disk, a database in memory was taken along by a fork, a file holds
-    tables but not the one called `mark`, what stands in the tables was not written by their owner.
+    tables but not the one called `mark`, what stands in the tables was not written by their owner, something was added
+    to the `tables` that acts by itself.
     """
 
     name: str
     schema: str
     mark: str
+    tables: tuple[str, ...]
     patience: int
     refused: Refusal
     broken: Refusal
@@ -49,6 +51,7 @@ class Owner:
     forked: Refusal
     foreign: Refusal
     edited: Refusal
+    altered: Refusal
     pragmas: tuple[str, ...] = ()
 
 
@@ -74,6 +77,12 @@ class Connection(Protocol):
     def has_table(self, name: str) -> bool: ...
 
 
+def name_tables(statements: Iterable[str]) -> tuple[str, ...]:
+    """The tables that these statements make."""
+    words = (statement.split() for statement in statements)
+    return tuple(name for _, kind, name, *_ in words if kind == "TABLE")
+
+
 def spread(name: str, items: Iterable[Any]) -> tuple[str, dict[str, Any]]:
     """A list for a statement: what stands in `IN (...)`, and its values."""
     values = {f"{name}_{number}": item for number, item in enumerate(items)}
@@ -93,6 +102,8 @@ class Database(ABC):
     _error: type[Exception]
     #: What begins a transaction, for reading and for writing.
     _begin: tuple[str, str]
+    #: Finds what acts by itself when tables are read or changed: triggers, rules, views in their place.
+    _acting: str
 
     def __init__(self, owner: Owner) -> None:
         self._owner = owner
@@ -138,12 +149,20 @@ class Database(ABC):
                 return
             self._check_process()
             with self._turns[kind], self._lend(self._begin[kind]) as (driver, connection):
+                if kind:
+                    self.check_tables(connection)
                 yield connection
                 driver.commit()
         except self._error:
             raise self._owner.refused() from None
         except _MALFORMED as malformed:  # kept as its cause: it may be a mistake of our own
             raise self._owner.edited() from malformed
+
+    def check_tables(self, connection: Connection) -> None:
+        """Refuse tables that do something else than they are told: no line of any code of ours would show it."""
+        which, names = spread("table", self._owner.tables)
+        if connection.execute(self._acting.format(tables=which), names).fetchone() is not None:
+            raise self._owner.altered()
 
     def _check_process(self) -> None:
         """Neither a connection nor a database in memory survives a fork."""

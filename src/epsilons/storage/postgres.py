@@ -34,6 +34,15 @@ SELECT set_config('synchronous_commit', 'on', true),
        current_setting('fsync')
 """
 
+# Policies of rows, triggers of constraints aside, rules, and what is no plain table.
+_ACTING = """
+SELECT 1 FROM pg_class AS one
+WHERE relnamespace = current_schema()::regnamespace AND relname IN ({tables}) AND (
+    relkind <> 'r' OR relrowsecurity
+    OR EXISTS (SELECT 1 FROM pg_trigger WHERE tgrelid = one.oid AND NOT tgisinternal)
+    OR EXISTS (SELECT 1 FROM pg_rewrite WHERE ev_class = one.oid)
+)"""
+
 #: What this database writes otherwise than SQLite; its tables are strict without being told so.
 _OTHERWISE = re.compile(r"(?<!:):(?P<value>\w+)|%|\bINTEGER\b|\bBLOB\b|(?<=\)) (WITHOUT ROWID, )?STRICT$")
 _WORDS = {"%": "%%", "INTEGER": "BIGINT", "BLOB": "BYTEA"}
@@ -111,6 +120,7 @@ class Postgres(Database):
     """Tables in one schema of a PostgreSQL database."""
 
     _kept: ClassVar = CONNECTIONS
+    _acting = _ACTING
 
     def __init__(self, url: str, owner: Owner) -> None:
         self._keywords, self.schema = _split_address(url, owner)

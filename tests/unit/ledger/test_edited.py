@@ -15,7 +15,9 @@ import pytest
 
 import epsilons as eps
 from epsilons.errors import EpsilonsError, LedgerError
+from epsilons.ledger.journal import Anchor
 from epsilons.ledger.ledger import Ledger
+from epsilons.storage.sqlite import Sqlite
 from support.ledger_copies import TABLES
 
 HEADS = {
@@ -151,3 +153,40 @@ def test_nobody_who_was_renamed_in_the_roster_has_a_new_budget(
             connection.execute(change, (renamed, segment, part))
     with pytest.raises(LedgerError, match="does not add up"):
         register(tmp_path, "2")
+
+
+PLANTED = {
+    "a line is dropped": "CREATE TRIGGER a BEFORE INSERT ON journal BEGIN SELECT RAISE(IGNORE); END",
+    "a charge is undone": "CREATE TRIGGER b AFTER UPDATE ON cohorts BEGIN UPDATE cohorts SET spent = OLD.spent; END",
+    "a view": "ALTER TABLE cohorts RENAME TO hidden; CREATE VIEW cohorts AS SELECT * FROM hidden",
+    "a row that conflicts": "CREATE TABLE other (x INTEGER PRIMARY KEY ON CONFLICT IGNORE)",
+}
+
+
+@pytest.mark.parametrize("plant", PLANTED.values(), ids=PLANTED)
+def test_tables_that_act_by_themselves_are_refused(
+    plant: str, home: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """At opening, by a recount, and by whoever had it open before and changes anything."""
+    monkeypatch.setenv("XDG_STATE_HOME", str(tmp_path / "state"))
+    shutil.copytree(home, tmp_path, dirs_exist_ok=True)
+    with eps.Dataset.open("people", ledger=address(tmp_path)) as people:
+        with closing(sqlite3.connect(tmp_path / "people.ledger")) as connection:
+            connection.executescript(plant)
+        for act in (lambda: people.count(share=0.2), people.ledger.verify):
+            with pytest.raises(LedgerError, match="triggers, rules or views"):
+                act()
+    with pytest.raises(LedgerError, match="triggers, rules or views"):
+        eps.ledger.open(address(tmp_path))
+
+
+def test_a_line_that_was_not_taken_lets_nobody_go_on(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Whatever made it vanish: seen in the transaction, or by the head, which does not advance beyond the chain."""
+    monkeypatch.setattr(Sqlite, "check_tables", lambda self, connection: None)
+    with closing(eps.ledger.open(address(tmp_path), anchor=tmp_path / "head")) as book:
+        with closing(sqlite3.connect(tmp_path / "people.ledger")) as connection:
+            connection.executescript(PLANTED["a line is dropped"])
+        with pytest.raises(LedgerError, match="line 2 was not taken"):
+            book.set_quota("office", questions=1)
+        with book._database.read() as connection, pytest.raises(LedgerError, match="has diverged"):
+            Anchor(tmp_path / "head").advance(connection, book.id, 2)

@@ -176,6 +176,26 @@ def test_an_invented_row_is_seen(book: Ledger, what: str, change: str) -> None:
     assert "does not add up" in seen(book, edit(change, **given)), what
 
 
+def test_tables_that_act_by_themselves_are_seen(book: Ledger) -> None:
+    lite = isinstance(book._database, Sqlite)
+    drop = "BEGIN SELECT RAISE(IGNORE); END" if lite else "EXECUTE FUNCTION suppress_redundant_updates_trigger()"
+    plants = [
+        [f"CREATE TRIGGER quiet BEFORE UPDATE ON cohorts FOR EACH ROW {drop}"],
+        ["ALTER TABLE quotas RENAME TO hidden", "CREATE VIEW quotas AS SELECT * FROM hidden"],
+        *([] if lite else [["CREATE RULE quiet AS ON INSERT TO journal DO INSTEAD NOTHING"]]),
+    ]
+
+    def check(planted: list[str]) -> None:
+        with book._database.write() as connection:
+            for statement in planted:
+                connection.execute(statement)
+            book._database.check_tables(connection)
+
+    for planted in plants:
+        with pytest.raises(LedgerError, match="does not add up: its tables have triggers, rules or views"):
+            check(planted)
+
+
 def test_two_people_swapped_are_seen(book: Ledger) -> None:
     def swap(connection: Connection) -> None:
         part = connection.execute("SELECT * FROM segments WHERE entries > 1").fetchone()
@@ -348,6 +368,51 @@ def test_an_old_answer_that_was_edited_does_not_leave_again(noted: Ledger) -> No
     for look in (lambda: noted.find(key("stored")), noted.answers, lambda: noted.answers(1)):
         with pytest.raises(LedgerError, match="not the one that was released"):
             look()
+
+
+@pytest.mark.parametrize(
+    ("name", "change"),
+    [
+        ("stored", "UPDATE reservations SET state = 'touched', answer = NULL WHERE number = 1"),
+        ("stored", "UPDATE reservations SET seq = seq + 1 WHERE number = 1"),
+        ("stored", "UPDATE reservations SET at = '' WHERE number = 1"),
+        ("open", 'UPDATE reservations SET "key" = :key WHERE number = 1'),
+        ("open", "UPDATE reservations SET state = 'touched' WHERE number = 3"),
+        ("open", "UPDATE reservations SET description = 'sum' WHERE number = 3"),
+        ("open", "UPDATE charges SET level = 7 WHERE number = 3 AND carried = 0"),
+        ("open", "DELETE FROM journal WHERE seq = (SELECT seq + 1 FROM reservations WHERE number = 3)"),
+    ],
+)
+def test_an_old_question_is_taken_up_only_as_the_journal_knows_it(noted: Ledger, name: str, change: str) -> None:
+    """Also in a process that verified it before: no second answer is drawn for the price of the first."""
+    may = noted.allowance(Fraction(1, 10))
+    assert noted.find(key(name)) is not None
+    with noted._database.write() as connection:
+        if ":key" in change:
+            connection.execute("UPDATE reservations SET state = 'refunded' WHERE number = 3")
+        connection.execute(change, {"key": key(name)})
+    for look in (
+        lambda: noted.find(key(name)),
+        lambda: noted.reserve(key(name), may.nano, epoch=may.epoch, kind="count"),
+    ):
+        with pytest.raises(LedgerError, match="does not add up|has diverged"):
+            look()
+
+
+def test_an_answer_forged_together_with_its_line_does_not_leave(noted: Ledger) -> None:
+    """Nor with all hashes from there on: the head knows the last one."""
+    forged = {"number": 1, "answer": hashlib.sha256(b"43").hexdigest()}
+    with noted._database.write() as connection:
+        connection.execute("UPDATE reservations SET answer = :answer WHERE number = 1", {"answer": b"43"})
+        rewrite = "UPDATE journal SET body = :body WHERE kind = 'store'"
+        assert connection.execute(rewrite, {"body": to_json(forged)}).rowcount == 1
+    for chained in (False, True):
+        if chained:
+            with noted._database.write() as connection:
+                rewritten(lambda kind, body: body)(connection)
+        for look in (lambda: noted.find(key("stored")), noted.answers):
+            with pytest.raises(LedgerError, match="has diverged"):
+                look()
 
 
 @pytest.mark.parametrize("what", ["gone", "edited", "torn", "of another kind", "of another line", "of another ledger"])
