@@ -47,7 +47,7 @@ class Plan(Shown):
     of_grants: Fraction | None = None
     #: For tables: an error is to be reached under a condition, and nobody said how many meet it.
     counts_first: bool = False
-    #: What of the question's guesses comes from past answers.
+    #: What of the question's guesses comes from past answers or from the roster.
     known: tuple[Known, ...] = ()
     #: What the caller asked for by name; `ask` takes its row.
     mechanism: str = "auto"
@@ -219,12 +219,15 @@ class Plan(Shown):
         return f"Plan for a {self.question.statistic.describe()}, {people}, share {self._shown_share:.4g}"
 
     def _notes(self) -> list[str]:
+        guessed = ", and the public guesses hold" if self.guesses else ""
         notes = [
-            f"Best first, by error: the expected RMSE if {self.assumption}, and the public guesses hold;",
+            f"Best first, by error: the expected RMSE if {self.assumption}{guessed};",
             "worst error: whatever values have to do with preferences.",
         ]
-        if math.isinf(self.question.assume):
-            notes = [f"Best first, by worst error; {self.assumption}."]
+        if math.isinf(self.best.expected):
+            notes = [f"No error is known beforehand, so that the default comes first; {self.assumption}."]
+        elif math.isinf(self.question.assume):
+            notes = [f"Best first, by worst error{guessed.replace(', and', ' if')}; {self.assumption}."]
         if self.floor is not None:
             notes.append(f"No personalized mechanism can promise a worst error below {show(self.floor)}.")
         if self.if_complete is not None:
