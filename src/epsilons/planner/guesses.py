@@ -6,6 +6,7 @@ from dataclasses import dataclass, replace
 from typing import Any
 
 from epsilons.accuracy import FAMILIES
+from epsilons.display import show
 from epsilons.mechanisms.base import Mechanism, Weighing, find_error, weighting_of
 from epsilons.preferences import Levels
 from epsilons.statistics.additive import Counting
@@ -13,6 +14,9 @@ from epsilons.statistics.base import Question
 from epsilons.statistics.order import Order
 from epsilons.statistics.regression import Regression
 from epsilons.statistics.total import Bounded
+
+#: The heads of a table of guesses.
+GUESSES = ("public guess", "value", "error if half of it", "error if double", "where it comes from")
 
 
 @dataclass(frozen=True)
@@ -25,6 +29,10 @@ class Guess:
     doubled: float | None
     #: Where it comes from: who asks, a past answer, the roster, or nowhere.
     source: str = ""
+
+    def cells(self) -> list[str]:
+        """Its line of a plan."""
+        return [self.name, *map(show, (self.value, self.halved, self.doubled)), self.source]
 
 
 @dataclass(frozen=True)
@@ -54,9 +62,9 @@ def list_guesses(
     sources |= {one.name: one.source for one in known}
     found = []
     for name, value in in_use(question).items():
-        off = [predict(guessing(question, name, other), levels, weighting) for other in _off(question, name, value)]
-        if any(error != planned for error in off):
-            found.append(Guess(name, value, *off, sources.get(name, "nothing is known")))
+        half, double = (predict(guessing(question, name, off), levels, weighting) for off in _off(question, name, value))
+        if (half, double) != (planned, planned):
+            found.append(Guess(name, value, half, double, sources.get(name, "nothing is known")))
     return tuple(found)
 
 

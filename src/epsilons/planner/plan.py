@@ -18,14 +18,13 @@ from epsilons.display import Sheet, Shown, show, show_count
 from epsilons.errors import Argument, PlanError, Text
 from epsilons.guarantee import to_epsilon
 from epsilons.planner.choose import DEFAULTS, HEAD, Front, PlanRow, choose, rank_mechanisms
-from epsilons.planner.guesses import Guess, Known, list_guesses
+from epsilons.planner.guesses import GUESSES, Guess, Known, list_guesses
 from epsilons.preferences import Levels
 from epsilons.statistics.base import Question
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
 
-_GUESSES = ("public guess", "value", "error if half of it", "error if double", "where it comes from")
 _MOVE = Argument("move", {"strict": ("standard", 0.2)})
 
 
@@ -194,15 +193,14 @@ class Plan(Shown):
 
     def sheets(self) -> list[Sheet]:
         plan = Sheet(self._title, HEAD, [row.cells() for row in self.rows], self._notes())
-        rows = [[one.name, *map(show, (one.value, one.halved, one.doubled)), one.source] for one in self.guesses]
-        return [plan, Sheet("", _GUESSES, rows, [])] if rows else [plan]
+        return [plan, *([Sheet("", GUESSES, [one.cells() for one in self.guesses])] if self.guesses else [])]
 
     @cached_property
     def guesses(self) -> tuple[Guess, ...]:
-        """What the best row's error takes for granted of the values, and how it moves if that is off."""
+        """What the error of the row that is asked takes for granted of the values, and how it moves if that is off."""
         asked = scale_question(self.question, self.share) if self.share < 1 else self.question
         levels = self.levels.take_share(self.share) if self.share < 1 else self.levels
-        return list_guesses(self.best.chosen, asked, levels, self.known)
+        return list_guesses(self[self.mechanism].chosen, asked, levels, self.known)
 
     @property
     def assumption(self) -> str:

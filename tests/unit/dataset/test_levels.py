@@ -145,6 +145,20 @@ def test_a_plan_takes_from_the_roster_whom_it_concerns(people: eps.Dataset) -> N
     assert {one.name: one.value for one in grouped.guesses} == {"density": 0.35}
 
 
+def test_what_the_roster_tells_takes_nothing_of_a_batch(people: eps.Dataset) -> None:
+    ask = people.batch(share=0.2)
+    free, wage = ask.count(where="privacy = 'open'"), ask.mean("wage", bounds=(0, 100))
+    also = ask.count(by={"privacy": ["strict"]})
+    assert [row.share for row in ask.plan().rows] == [0.0, 0.2, 0.0]
+    assert "free" in str(ask.plan())
+    ask.ask()
+    assert (free.value, also.value, len(people.history())) == (20, {"strict": 50}, 1)
+    assert wage.charges[0.05] == pytest.approx(0.2 * 0.05)
+    alone = people.batch(share=0.2)
+    alone.count(where="privacy = 'open'")
+    assert alone.plan().share == 0.0
+
+
 def test_an_error_is_reached_by_the_roster_without_a_rough_count(people: eps.Dataset) -> None:
     asked = {"bounds": (0, 100), "where": "privacy <> 'strict'"}
     error = 1.5 * people.plan("mean", "wage", **asked, share=1).best.expected
