@@ -5,18 +5,32 @@ targets stray from the exact model by `spread`. After: by the noisy sums themsel
 """
 
 import math
+from dataclasses import replace
 from typing import Any, cast
 
 from epsilons.accuracy.additive import Effect, Errors, SumAccuracy
 from epsilons.preferences import Levels
-from epsilons.statistics.base import Answer, Question, Weighting
+from epsilons.statistics.additive import Moments
+from epsilons.statistics.base import Answer, Floats, Question, Weighting
 from epsilons.statistics.noisy_loss import WEIGHT_SQUARE
 from epsilons.statistics.regression import MEAN_SQUARE, LinearRegression, Regression
 from epsilons.summaries.models import MODEL_STEPS
 
 
 class ModelAccuracy(SumAccuracy):
-    """Of models: the root mean square between predictions and those of the exact model."""
+    """Of models: the root mean square between predictions and those of the exact model.
+
+    A model is of those who count: noise weighs the more the fewer they are, and so does who of them has which weight.
+    """
+
+    def expected_errors(self, question: Question, effect: Effect, moments: Moments) -> Floats:
+        return super().expected_errors(question, effect, replace(moments, variance=moments.variance / _part(effect)))
+
+    def worst_before(self, effect: Effect) -> Any:
+        return super().worst_before(effect) / _part(effect) ** 2
+
+    def noise(self, effect: Effect, moments: Moments) -> Any:
+        return super().noise(effect, moments) / _part(effect) ** 2
 
     def stated_error(
         self, question: Question, levels: Levels, weighting: Weighting, answer: Answer, predicted: Errors
@@ -31,7 +45,7 @@ class ModelAccuracy(SumAccuracy):
     def expectations(self, question: Question, levels: Levels, weighting: Weighting) -> dict[str, Any]:
         """R2, or the accuracy, that a model of this many people is expected to have, and that of an exact one."""
         statistic, effect = cast(Regression, question.statistic), Effect.of(question, levels, weighting)
-        features, scale = statistic.width - 1, float(effect.scales[0]) / MODEL_STEPS**2
+        features, scale = statistic.width - 1, float(effect.scales[0]) / MODEL_STEPS**2 / _part(effect)
         vector = 2 * (scale / (2 * statistic.kappa)) ** 2
         noise = (vector + 2 * (scale / 2) ** 2 * features * WEIGHT_SQUARE) / MEAN_SQUARE
         signal = MEAN_SQUARE * WEIGHT_SQUARE
@@ -43,6 +57,12 @@ class ModelAccuracy(SumAccuracy):
         if linear:
             return {"r2": found, "r2_exact": exact}
         return {"accuracy": _tells(found), "accuracy_exact": _tells(exact)}
+
+
+def _part(effect: Effect) -> float:
+    """The part of people who are expected to count."""
+    scope = effect.facts.statistic.scope
+    return 1.0 if scope is None else scope.fraction
 
 
 def _tells(r2: float) -> float:

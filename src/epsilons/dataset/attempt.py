@@ -14,7 +14,7 @@ from functools import cached_property
 from epsilons.arguments.checks import LEAST_SHARE
 from epsilons.arguments.reading import AskOptions
 from epsilons.dataset.facts import TableFacts
-from epsilons.dataset.levels import count_levels, counts_levels
+from epsilons.dataset.levels import count_levels, counts_levels, know_fraction
 from epsilons.dataset.people import TablePeople
 from epsilons.dataset.question import TableQuestion, question_key
 from epsilons.dataset.registry import Registry
@@ -25,7 +25,7 @@ from epsilons.ledger.values import Cohort, Reservation, allowance, list_active
 from epsilons.mechanisms.base import find_error
 from epsilons.noise.entropy import system
 from epsilons.planner.choose import choose
-from epsilons.planner.guesses import guessing
+from epsilons.planner.guesses import Known, guessing, guessing_all
 from epsilons.planner.plan import Plan, find_share
 from epsilons.release.answer import EVERYONE_PUBLIC, IN_MEMORY, Release, exact_release, make_release
 from epsilons.release.door import Request, RoughCount, Sketch, Spendable, pass_through
@@ -81,8 +81,9 @@ class Attempt:
 
     def plan(self) -> Sketch:
         """From public facts: how much everybody may be charged, and the mechanism that uses it."""
-        asked, rough, statistic = self.asked, None, self.asked.question.statistic
-        if needs_rough_count(asked, self.registry):
+        rough, statistic = None, self.asked.question.statistic
+        asked, known = size_by_roster(self.asked, self.facts, self.cohorts)
+        if not known and needs_rough_count(asked, self.registry):
             asked, rough = self._count_roughly()
         _, spendable = spendable_for(asked, self.cohorts, self.registry.names)
         if statistic.scope is None:
@@ -94,7 +95,7 @@ class Attempt:
             # The row as it was shown; what was asked, and so its key, is the same without them.
             shown = replace(asked, question=self.planned.question)
             return replace(_sketch(shown, spendable), known=self.planned.known)
-        made = _sketch(asked, spendable)
+        made = replace(_sketch(asked, spendable), known=known)
         if rough is None:
             return made
         told = "by a rough count that came first and is part of the price"
@@ -148,6 +149,14 @@ class Attempt:
         facts = sketch.why, asked.notes, sketch.account
         entropy = system() if asked.options.entropy is None else asked.options.entropy
         return make_release(sketch.mechanism, sketch.question, people, entropy, *facts)
+
+
+def size_by_roster(
+    asked: TableQuestion, facts: TableFacts, cohorts: Sequence[Cohort]
+) -> tuple[TableQuestion, tuple[Known, ...]]:
+    """(the question sized by whom it concerns, what of that is known) where the roster tells: nobody guesses then."""
+    known = know_fraction(asked, facts, cohorts) if asked.rows_by_preference else ()
+    return replace(asked, question=guessing_all(asked.question, known)) if known else asked, known
 
 
 def needs_rough_count(asked: TableQuestion, registry: Registry) -> bool:

@@ -21,6 +21,7 @@ from functools import cache, partial
 from itertools import permutations
 from typing import TYPE_CHECKING, Any
 
+from epsilons.accuracy.relation import holds
 from epsilons.arguments.checks import check_share
 from epsilons.arguments.options import BATCHES, QUERIES, options_of
 from epsilons.arguments.reading import Call, check_known, read_call
@@ -28,10 +29,12 @@ from epsilons.calls import query_signature
 from epsilons.dataset.answers import Answers
 from epsilons.dataset.attempt import NothingToPlanError
 from epsilons.dataset.facts import Level, TableFacts
+from epsilons.dataset.levels import counts_levels
 from epsilons.dataset.methods import BatchQuestions
 from epsilons.display import Sheet, Shown, group_levels, show, show_count, show_span
 from epsilons.errors import Argument, PlanError, Text
 from epsilons.planner.choose import list_finite
+from epsilons.planner.guesses import GUESSES, Guess
 from epsilons.release import Release
 from epsilons.statistics.catalogue import CATALOGUE, find_statistic
 
@@ -46,8 +49,10 @@ _INSTEAD: dict[str, Text] = {"where": "its WHERE", "by": "its GROUP BY", "error"
 class Pending:
     """A question of a batch. After the batch it is its release: `.value`, `.error`, `.interval()` and the rest."""
 
-    def __init__(self, name: str, people: Dataset, call: Call) -> None:
+    def __init__(self, name: str, people: Dataset, call: Call, free: bool) -> None:
         self.name = name
+        #: Whether the roster tells: then it takes no part of the share.
+        self.free = free
         # The keys of a histogram are groups and bins, which is no row of a table by groups.
         self.groups = () if call.entry.name == "histogram" else tuple(call.options.by or ())
         self._people, self._call = people, call
@@ -72,11 +77,13 @@ class Pending:
         call = self._at(share, share / whole, unspent)
         try:
             # A batch is split and asked by what its caller knows, whatever was answered since.
-            best = self._people._plan(call, past=False)[call.options.mechanism]
+            plan = self._people._plan(call, past=False)
         except NothingToPlanError:
             return BatchRow(self.name, float(share), 0.0, "exact", {})
-        error = best.expected
-        return BatchRow(self.name, float(share), None if math.isinf(error) else error, best.mechanism, best.charges)
+        best, error = plan[call.options.mechanism], plan[call.options.mechanism].expected
+        facts = best.mechanism, best.charges, best.assumption
+        guesses = () if unspent else plan.guesses  # not while shares are being compared
+        return BatchRow(self.name, float(share), None if math.isinf(error) else error, *facts, guesses)
 
     def __getattr__(self, name: str) -> Any:
         if name.startswith("_"):
@@ -101,7 +108,10 @@ def _describe(call: Call) -> str:
 
 @dataclass(frozen=True)
 class BatchRow:
-    """What one question of a batch gets: its part of the share, the error expected of it, how, and what it charges."""
+    """What one question of a batch gets: its part of the share, the error expected of it, how, and what it charges.
+
+    The error holds under its assumption, if the guesses hold.
+    """
 
     question: str
     share: float
@@ -109,6 +119,9 @@ class BatchRow:
     error: float | None
     mechanism: str
     charges: Mapping[float, float]
+    #: Empty where the answer is exact.
+    assumption: str = ""
+    guesses: tuple[Guess, ...] = ()
 
 
 @dataclass(frozen=True)
@@ -127,11 +140,14 @@ class BatchPlan(Shown):
 
     def to_dict(self) -> dict[str, Any]:
         """Plain values that survive JSON; public people pay nothing and are left out of the charges."""
-        rows = [{**vars(row), "charges": list_finite(row.charges)} for row in self.rows]
+        rows = [
+            {**vars(row), "charges": list_finite(row.charges), "guesses": [vars(guess) for guess in row.guesses]}
+            for row in self.rows
+        ]
         return {"share": self.share, "rows": rows, "charges": list_finite(self.charges)}
 
     def sheets(self) -> list[Sheet]:
-        charges, notes = self.charges, []
+        charges, notes = self.charges, self._conditions()
         finite = [level for level in self.levels if level.left is not None]
         for name, places in group_levels([(level.name, level.people) for level in finite]):
             some = [finite[place] for place in places]
@@ -140,9 +156,25 @@ class BatchPlan(Shown):
             left = show_span([max(0.0, round((level.left or 0.0) - charges[level.epsilon], 9)) for level in some])
             granted = show_span([level.epsilon for level in some])
             notes.append(f"  {name}: charges {spent}, leaves {left} of {granted}")
-        cells = [[row.question, f"{row.share:.4g}", show(row.error), row.mechanism] for row in self.rows]
+        shares = [f"{row.share:.4g}" if row.share else "free" for row in self.rows]
+        pairs = zip(self.rows, shares, strict=True)
+        cells = [[row.question, share, show(row.error), row.mechanism] for row, share in pairs]
         title = f"Plan for {show_count(len(self.rows), 'question')}, share {self.share:.4g} in all"
-        return [Sheet(title, _HEAD, cells, notes)]
+        guesses = [[row.question, *guess.cells()] for row in self.rows for guess in row.guesses]
+        plan = Sheet(title, _HEAD, cells, notes)
+        return [plan, *([Sheet("", ("question", *GUESSES), guesses)] if guesses else [])]
+
+    def _conditions(self) -> list[str]:
+        """When which error holds: said once where it is the same for all of them."""
+        told: dict[str, list[str]] = {}
+        for row in self.rows:
+            if row.assumption and row.error is not None:
+                clause = holds(row.assumption)
+                guessed = f", {'and' if clause.startswith('if ') else 'if'} the public guesses hold"
+                told.setdefault(clause + guessed * bool(row.guesses), []).append(row.question)
+        if len(told) == 1:
+            return [f"Errors are expected {clause}." for clause in told]
+        return [f"{', '.join(questions)}: expected {clause}." for clause, questions in told.items()]
 
 
 class Batch(BatchQuestions):
@@ -176,7 +208,7 @@ class Batch(BatchQuestions):
         if self._over:
             raise PlanError("This batch is over.", suggest="a new batch")
         asked = self._people._parse(call)
-        pending = Pending(self._name(call), self._people, call)
+        pending = Pending(self._name(call), self._people, call, asked.on_preference and counts_levels(asked, self._facts))
         pending._predict(self._share, self._share, unspent=True)
         # The same question, however its arguments are spelled, is asked once; a fresh one is never the same.
         same: Hashable = len(self._asked)
@@ -220,12 +252,13 @@ class Batch(BatchQuestions):
     sql.__signature__ = query_signature(tuple[Pending, ...])  # type: ignore[attr-defined]
 
     def split(self) -> list[Fraction]:
-        """Each question's part of the share; the same question twice has one."""
+        """Each question's part of the share; the same question twice has one, what is free has none."""
         if not self._asked:
             raise PlanError("This batch has no questions.", suggest="one question at least")
-        if len(self._asked) == 1:
-            return [self._share]
-        return split_share([partial(self._error_of, pending) for pending, *_ in self._asked.values()], self._share)
+        firsts = [pending for pending, *_ in self._asked.values()]
+        errors = [partial(self._error_of, pending) for pending in firsts if not pending.free]
+        parts = iter([self._share] if len(errors) == 1 else split_share(errors, self._share) if errors else ())
+        return [Fraction(0) if pending.free else next(parts) for pending in firsts]
 
     def _error_of(self, pending: Pending, share: Fraction) -> float:
         """By the grants alone: whatever was spent since, the same batch is split in the same way, and known again."""
@@ -235,9 +268,10 @@ class Batch(BatchQuestions):
     def plan(self) -> BatchPlan:
         """Who gets how much of the share, and the error to expect. Free."""
         named = ((wanted[0], ", ".join(pending.name for pending in wanted)) for wanted in self._asked.values())
-        pairs = zip(named, self.split(), strict=True)
+        shares = self.split()
+        pairs = zip(named, shares, strict=True)
         rows = [replace(first._predict(share, self._share), question=names) for (first, names), share in pairs]
-        return BatchPlan(float(self._share), tuple(rows), self._people.describe().levels)
+        return BatchPlan(float(sum(shares)), tuple(rows), self._people.describe().levels)
 
     def ask(self) -> Answers:
         """Ask everything now."""
@@ -246,7 +280,7 @@ class Batch(BatchQuestions):
         to_come = self._share
         for wanted, share in zip(self._asked.values(), shares, strict=True):
             for pending in wanted:
-                pending._release = self._people._ask(pending._at(share, share / to_come))
+                pending._release = self._people._ask(pending._at(share, share / to_come if share else Fraction(1)))
             to_come -= share
         groups = {pending.groups for pending in self}
         return Answers({pending.name: pending.release for pending in self}, groups.pop() if len(groups) == 1 else ())

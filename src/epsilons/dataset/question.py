@@ -37,6 +37,8 @@ class TableQuestion:
     options: AskOptions
     #: Whether the column of preferences is all that it looks at.
     on_preference: bool = field(default=False, kw_only=True)
+    #: Whether preferences alone decide which rows it is about.
+    rows_by_preference: bool = field(default=False, kw_only=True)
 
     @property
     def kind(self) -> str:
@@ -90,8 +92,8 @@ def parse_question(call: Call, facts: TableFacts) -> TableQuestion:
         rows = RowScope(Scope(facts.rows, groups), column=column is not None, neighbors=facts.neighbors)
         over, note = rows.asked(entry, options, declared)
         statistic = entry.build(own, over)
-    looked_at = {*(where.columns if where else ()), *(kind.name for kind in (by.columns if by else ()))}
-    looked_at |= set() if column is None else {column}
+    rows_by = {*(where.columns if where else ()), *(kind.name for kind in (by.columns if by else ()))}
+    looked_at = rows_by if column is None else {*rows_by, column}
     on_preference = looked_at == {facts.preference}
     if facts.preference in looked_at:
         options, note = replace(options, assume=math.inf, bought=None), f"{note} {ABOUT_PREFERENCES}"
@@ -100,7 +102,8 @@ def parse_question(call: Call, facts: TableFacts) -> TableQuestion:
     capped = f"At most {facts.rows} rows of each person are used, and all of them are protected together."
     notes = (note, capped) if facts.rows > 1 else (note,)
     question = Question.of(statistic, options, facts.neighbors, column=column or "")
-    return TableQuestion(question, column, where, by, notes, options, on_preference=on_preference)
+    told = {"on_preference": on_preference, "rows_by_preference": rows_by == {facts.preference}}
+    return TableQuestion(question, column, where, by, notes, options, **told)
 
 
 def _with_keys(by: Any, facts: TableFacts) -> Any:

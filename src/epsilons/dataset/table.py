@@ -18,7 +18,7 @@ from epsilons.arrays.algorithms import read_algorithm
 from epsilons.calls import query_signature
 from epsilons.dataset.answers import Answers
 from epsilons.dataset.applying import Applied, ApplyAttempt
-from epsilons.dataset.attempt import Attempt, NothingToPlanError, needs_rough_count, spendable_for
+from epsilons.dataset.attempt import Attempt, NothingToPlanError, needs_rough_count, size_by_roster, spendable_for
 from epsilons.dataset.batch import Batch
 from epsilons.dataset.known import find_known
 from epsilons.dataset.levels import FROM_THE_ROSTER, counts_levels
@@ -32,7 +32,7 @@ from epsilons.errors import Argument, DataError, LedgerError, PlanError
 from epsilons.ledger.values import Enrolment, StalePlanError, list_active
 from epsilons.noise.entropy import Entropy
 from epsilons.planner.choose import PlanRow
-from epsilons.planner.guesses import Known, guessing_all
+from epsilons.planner.guesses import guessing_all
 from epsilons.planner.plan import Plan
 from epsilons.release import Release
 from epsilons.statistics.base import Question
@@ -203,10 +203,12 @@ class Dataset(Registered, Questions):
         with self._lock:
             self._refresh()
             cohorts = self.ledger.cohorts(self._registry.dataset)
-            known: tuple[Known, ...] = ()
+            asked, known = size_by_roster(asked, self._facts, cohorts)
+            certain = {one.name for one in known}
             if past:
                 stored = self.ledger.answers(dataset=self._registry.dataset)
-                known = find_known(asked, self._facts, stored, sum(one.people for one in list_active(cohorts)))
+                found = find_known(asked, self._facts, stored, sum(one.people for one in list_active(cohorts)))
+                known += tuple(one for one in found if one.name not in certain)
                 asked = replace(asked, question=guessing_all(asked.question, known))
             share, spendable = spendable_for(asked, cohorts, self._registry.names)
         if spendable.levels.all_public:
@@ -223,7 +225,7 @@ class Dataset(Registered, Questions):
         plan = Plan.make(asked.question, spendable.levels, Fraction(1), settings, options.mechanism, ask_row)
         accounts = [spendable.account([charge for _, charge in row.account.losses]) for row in plan.rows]
         rows = [replace(row, account=one, share=share) for row, one in zip(plan.rows, accounts, strict=True)]
-        first = needs_rough_count(asked, self._registry)
+        first = not certain and needs_rough_count(asked, self._registry)
         plan = replace(plan, rows=tuple(rows), of_grants=share, counts_first=first, known=known)
         return plan
 

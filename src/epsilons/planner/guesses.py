@@ -6,13 +6,17 @@ from dataclasses import dataclass, replace
 from typing import Any
 
 from epsilons.accuracy import FAMILIES
+from epsilons.display import show
 from epsilons.mechanisms.base import Mechanism, Weighing, find_error, weighting_of
 from epsilons.preferences import Levels
 from epsilons.statistics.additive import Counting
 from epsilons.statistics.base import Question
 from epsilons.statistics.order import Order
-from epsilons.statistics.regression import LinearRegression
+from epsilons.statistics.regression import Regression
 from epsilons.statistics.total import Bounded
+
+#: The heads of a table of guesses.
+GUESSES = ("public guess", "value", "error if half of it", "error if double", "where it comes from")
 
 
 @dataclass(frozen=True)
@@ -23,38 +27,45 @@ class Guess:
     value: float
     halved: float | None
     doubled: float | None
-    #: Where it comes from: who asks, a past answer, or nowhere.
+    #: Where it comes from: who asks, a past answer, the roster, or nowhere.
     source: str = ""
+
+    def cells(self) -> list[str]:
+        """Its line of a plan."""
+        return [self.name, *map(show, (self.value, self.halved, self.doubled)), self.source]
 
 
 @dataclass(frozen=True)
 class Known:
-    """A guess that a past answer gives: by the name of its option, and the number of that release."""
+    """What is known by the name of a guess's option: by a past answer, with its number, or from the roster (None)."""
 
     name: str
     value: float
-    release: int
+    release: int | None
+
+    @property
+    def source(self) -> str:
+        """As a plan shows it."""
+        return "the roster" if self.release is None else f"from release {self.release}"
 
 
 def list_guesses(
     mechanism: Mechanism, question: Question, levels: Levels, known: Sequence[Known] = ()
 ) -> tuple[Guess, ...]:
-    """The guesses behind a predicted error; weights stay as they were chosen by them."""
-    unknown = find_error(mechanism, question, levels) is None or math.isinf(question.assume)
-    if unknown or not isinstance(mechanism, Weighing):
+    """The guesses that a predicted error rests on; weights stay as they were chosen by them."""
+    planned = find_error(mechanism, question, levels)
+    if planned is None or not isinstance(mechanism, Weighing):
         return ()
     weighting, accuracy = weighting_of(mechanism, question, levels), FAMILIES[question.statistic.family]
-
-    def error(name: str, value: float) -> float | None:
-        return accuracy.predict_error(guessing(question, name, value), levels, weighting)
-
+    predict = accuracy.worst_error if math.isinf(question.assume) else accuracy.predict_error
     sources = {name: "given" for name in ("spread", "density", "location") if getattr(question, name) is not None}
-    sources |= {one.name: f"from release {one.release}" for one in known}
-    found = ((name, value, *_off(question, name, value)) for name, value in in_use(question).items())
-    return tuple(
-        Guess(name, value, error(name, low), error(name, high), sources.get(name, "nothing is known"))
-        for name, value, low, high in found
-    )
+    sources |= {one.name: one.source for one in known}
+    found = []
+    for name, value in in_use(question).items():
+        half, double = (predict(guessing(question, name, off), levels, weighting) for off in _off(question, name, value))
+        if (half, double) != (planned, planned):
+            found.append(Guess(name, value, half, double, sources.get(name, "nothing is known")))
+    return tuple(found)
 
 
 def in_use(question: Question) -> dict[str, float]:
@@ -68,7 +79,7 @@ def in_use(question: Question) -> dict[str, float]:
         low, high = statistic.bounds
         found["spread"] = (high - low) / 4 if question.spread is None else question.spread
         found["location"] = (low + high) / 2 if question.location is None else question.location
-    elif isinstance(statistic, LinearRegression):
+    elif isinstance(statistic, Regression):
         found["spread"] = statistic.unit / 2 if question.spread is None else question.spread
     return found
 
@@ -88,7 +99,7 @@ def _bounds(question: Question) -> tuple[float, float]:
 
 
 def guessing_all(question: Question, known: Sequence[Known]) -> Question:
-    """The same question with the guesses of past answers."""
+    """The same question with what is known in place of guesses."""
     for one in known:
         question = guessing(question, one.name, one.value)
     return question

@@ -18,14 +18,13 @@ from epsilons.display import Sheet, Shown, show, show_count
 from epsilons.errors import Argument, PlanError, Text
 from epsilons.guarantee import to_epsilon
 from epsilons.planner.choose import DEFAULTS, HEAD, Front, PlanRow, choose, rank_mechanisms
-from epsilons.planner.guesses import Guess, Known, list_guesses
+from epsilons.planner.guesses import GUESSES, Guess, Known, list_guesses
 from epsilons.preferences import Levels
 from epsilons.statistics.base import Question
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
 
-_GUESSES = ("public guess", "value", "error if half of it", "error if double", "where it comes from")
 _MOVE = Argument("move", {"strict": ("standard", 0.2)})
 
 
@@ -47,7 +46,7 @@ class Plan(Shown):
     of_grants: Fraction | None = None
     #: For tables: an error is to be reached under a condition, and nobody said how many meet it.
     counts_first: bool = False
-    #: What of the question's guesses comes from past answers.
+    #: What of the question's guesses comes from past answers or from the roster.
     known: tuple[Known, ...] = ()
     #: What the caller asked for by name; `ask` takes its row.
     mechanism: str = "auto"
@@ -194,15 +193,14 @@ class Plan(Shown):
 
     def sheets(self) -> list[Sheet]:
         plan = Sheet(self._title, HEAD, [row.cells() for row in self.rows], self._notes())
-        rows = [[one.name, *map(show, (one.value, one.halved, one.doubled)), one.source] for one in self.guesses]
-        return [plan, Sheet("", _GUESSES, rows, [])] if rows else [plan]
+        return [plan, *([Sheet("", GUESSES, [one.cells() for one in self.guesses])] if self.guesses else [])]
 
     @cached_property
     def guesses(self) -> tuple[Guess, ...]:
-        """What the best row's error takes for granted of the values, and how it moves if that is off."""
+        """What the error of the row that is asked takes for granted of the values, and how it moves if that is off."""
         asked = scale_question(self.question, self.share) if self.share < 1 else self.question
         levels = self.levels.take_share(self.share) if self.share < 1 else self.levels
-        return list_guesses(self.best.chosen, asked, levels, self.known)
+        return list_guesses(self[self.mechanism].chosen, asked, levels, self.known)
 
     @property
     def assumption(self) -> str:
@@ -219,12 +217,15 @@ class Plan(Shown):
         return f"Plan for a {self.question.statistic.describe()}, {people}, share {self._shown_share:.4g}"
 
     def _notes(self) -> list[str]:
+        guessed = ", and the public guesses hold" if self.guesses else ""
         notes = [
-            f"Best first, by error: the expected RMSE if {self.assumption}, and the public guesses hold;",
+            f"Best first, by error: the expected RMSE if {self.assumption}{guessed};",
             "worst error: whatever values have to do with preferences.",
         ]
-        if math.isinf(self.question.assume):
-            notes = [f"Best first, by worst error; {self.assumption}."]
+        if math.isinf(self.best.expected):
+            notes = [f"No error is known beforehand, so that the default comes first; {self.assumption}."]
+        elif math.isinf(self.question.assume):
+            notes = [f"Best first, by worst error{guessed.replace(', and', ' if')}; {self.assumption}."]
         if self.floor is not None:
             notes.append(f"No personalized mechanism can promise a worst error below {show(self.floor)}.")
         if self.if_complete is not None:

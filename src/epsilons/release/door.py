@@ -154,7 +154,7 @@ class Sketch:
     spendable: Spendable
     threshold: int | None = None
     rough: RoughCount | None = None
-    #: What of the question's guesses comes from past answers; part of what is drawn, not of what is asked.
+    #: What of the question's guesses is known otherwise; part of what is drawn, not of what is asked.
     known: tuple[Known, ...] = ()
 
     @cached_property

@@ -7,6 +7,7 @@ from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import replace
 from typing import Any
 
+from epsilons.accuracy.relation import holds
 from epsilons.display import Sheet, Shown, show, show_key
 from epsilons.errors import LedgerError, PlanError
 from epsilons.ledger.ledger import Ledger
@@ -53,8 +54,19 @@ class StoredAnswers(Shown, Mapping[int, Release]):
         ]
         known = [place for place in range(len(_HEAD)) if place != 2 or any(row[place] for row in rows)]
         unread = ", ".join(str(number) for number in self.questions if number not in self)
-        notes = [f"Stored by a newer version or another program, and not read: {unread}."] if unread else []
+        notes = self._conditions()
+        notes += [f"Stored by a newer version or another program, and not read: {unread}."] if unread else []
         return [Sheet("", [_HEAD[place] for place in known], [[row[place] for place in known] for row in rows], notes)]
+
+    def _conditions(self) -> list[str]:
+        """When intervals hold, each condition once, with the numbers of its releases."""
+        told: dict[str, list[str]] = {}
+        for number, one in self.items():
+            if one.models:
+                told.setdefault(holds(one.assumption), []).append(str(number))
+        if len(told) == 1:
+            return [f"Intervals hold {clause}." for clause in told]
+        return [f"Intervals of release {', '.join(numbers)} hold {clause}." for clause, numbers in told.items()]
 
     __repr__ = Shown.__str__
 

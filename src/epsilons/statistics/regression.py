@@ -61,7 +61,7 @@ class Regression(Average):
     """What both models share: named features with public bounds, and the terms of the loss.
 
     A model stays the same when everybody's weight shrinks alike, so it divides by no number of rows: a scope says how
-    many rows a person has at most, each of which adds to the sums, and nothing else.
+    many rows a person has at most, each of which adds to the sums, and for plans which part of people is expected.
     """
 
     names: tuple[str, ...]
@@ -325,10 +325,10 @@ def _normal(z: float) -> float:
 
 
 def _features(given: Mapping[str, Any], over: RowScope) -> tuple[Any, Any, Scope | None]:
-    """(names, bounds, scope): on tables bounds are found by name before. Several rows per person matter, and whether
-    the word that nothing is missing would make the number of people public."""
-    many, unsure = over.scope.rows > 1, over.fixed and not over.complete
-    scope = Scope(over.scope.rows, only_missing=unsure) if many or unsure else None
+    """(names, bounds, scope): on tables bounds are found by name before. A scope where it matters who counts with how
+    many rows, and whether the word that nothing is missing would make the number of people public."""
+    unsure = over.fixed and not over.complete
+    scope = None if over.fixed and over.complete else replace(over.scope, only_missing=unsure)
     if "bounds_X" in given:
         return *feature_bounds(given["bounds_X"], given["features"]), scope
     return given["features"], given["bounds"], scope

@@ -41,6 +41,21 @@ def test_a_batch_spends_its_share_and_no_more() -> None:
         assert [row.error for row in plan.rows] == pytest.approx([wage.error, old.error], rel=0.01)
         assert "mean wage" in str(plan)
         assert "mean wage" in plan._repr_html_()
+        assert "Errors are expected however preferences and values relate." in str(plan)
+
+
+def test_a_plan_of_a_batch_says_what_its_errors_rest_on() -> None:
+    with people_dataset() as people:
+        ask = people.batch(share=0.2)
+        ask.mean("wage", where="age >= 65", name="old")
+        ask.median("wage")
+        plan = ask.plan()
+        alone = people.plan("mean", "wage", where="age >= 65", share=plan.rows[0].share)
+        assert [guess.name for guess in plan.rows[0].guesses] == [guess.name for guess in alone.guesses]
+        told = " ".join(str(plan).split())
+        assert f"old: expected if {alone.best.assumption}, and the public guesses hold." in told
+        assert "density" in told
+        assert plan.to_dict()["rows"][0]["guesses"][0]["name"] == "density"
 
 
 def by_region(ask: Batch) -> None:

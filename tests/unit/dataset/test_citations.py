@@ -121,6 +121,8 @@ def test_stored_answers_are_shown_again_after_the_roster_changed() -> None:
     low, high = second.interval()
     assert f"{eps.display.show(low)} to" in " ".join(text.split())
     assert eps.display.show(high) in text
+    for number in again:
+        assert f"of release {number} hold if {again[number].assumption}." in " ".join(text.split())
 
 
 def without_citation(answer: bytes) -> bytes:

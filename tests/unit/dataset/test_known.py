@@ -74,9 +74,9 @@ def test_location_and_spread_come_from_answers_about_the_column() -> None:
     assert found["spread"] == (pytest.approx(math.sqrt(variance.value)), f"from release {variance.number}")
     # Under a condition, those under the same one come first.
     old = people.median("wage", where=FEW, share=0.1, entropy=seeded(3))
-    assert guesses(people.plan("mean", "wage", where=FEW))["location"][1] == f"from release {old.number}"
-    assert guesses(people.plan("mean", "wage", where="age >= 30"))["location"][1] == f"from release {mean.number}"
-    assert guesses(people.plan("mean", "wage", where=FEW))["spread"][1] == f"from release {variance.number}"
+    assert guesses(people.plan("variance", "wage", where=FEW))["location"][1] == f"from release {old.number}"
+    assert guesses(people.plan("variance", "wage", where="age >= 30"))["location"][1] == f"from release {mean.number}"
+    assert guesses(people.plan("variance", "wage", where=FEW))["spread"][1] == f"from release {variance.number}"
 
 
 def test_groups_are_guessed_by_their_average() -> None:
@@ -99,7 +99,7 @@ def test_other_versions_conditions_and_columns_say_nothing() -> None:
     people.count(where=FEW, share=0.01)
     people.mean("age", bounds=(0, 120), share=0.01)
     assert guesses(people.plan("mean", "wage", where="age >= 78"))["density"] == (0.5, "nothing is known")
-    assert guesses(people.plan("mean", "wage", where=FEW))["location"] == (50.0, "nothing is known")
+    assert guesses(people.plan("variance", "wage", where=FEW))["location"] == (50.0, "nothing is known")
     later = opened(ledger=ledger, version="two")
     assert guesses(later.plan("mean", "wage", where=FEW))["density"] == (0.5, "nothing is known")
 

@@ -133,3 +133,37 @@ def test_a_count_of_people_is_not_about_preferences_that_come_from_no_column() -
         answer = people.count(mechanism="weighted", assume="unrelated")
     assert answer.assumption == ASSUMPTIONS["unrelated"]
     assert not any(ABOUT_PREFERENCES in caveat for caveat in answer.guarantee.caveats)
+
+
+def test_a_plan_takes_from_the_roster_whom_it_concerns(people: eps.Dataset) -> None:
+    asked = {"bounds": (0, 100), "where": "privacy = 'open'"}
+    plan = people.plan("mean", "wage", **asked)
+    (guess,) = plan.guesses
+    assert (guess.name, guess.value, guess.source) == ("density", 0.2, "the roster")
+    assert plan.best.expected == people.plan("mean", "wage", **asked, density=0.2).best.expected
+    grouped = people.plan("mean", "wage", bounds=(0, 100), by={"privacy": ["open", "strict"]})
+    assert {one.name: one.value for one in grouped.guesses} == {"density": 0.35}
+
+
+def test_what_the_roster_tells_takes_nothing_of_a_batch(people: eps.Dataset) -> None:
+    ask = people.batch(share=0.2)
+    free, wage = ask.count(where="privacy = 'open'"), ask.mean("wage", bounds=(0, 100))
+    also = ask.count(by={"privacy": ["strict"]})
+    assert [row.share for row in ask.plan().rows] == [0.0, 0.2, 0.0]
+    assert "free" in str(ask.plan())
+    ask.ask()
+    assert (free.value, also.value, len(people.history())) == (20, {"strict": 50}, 1)
+    assert wage.charges[0.05] == pytest.approx(0.2 * 0.05)
+    alone = people.batch(share=0.2)
+    alone.count(where="privacy = 'open'")
+    assert alone.plan().share == 0.0
+
+
+def test_an_error_is_reached_by_the_roster_without_a_rough_count(people: eps.Dataset) -> None:
+    asked = {"bounds": (0, 100), "where": "privacy <> 'strict'"}
+    error = 1.5 * people.plan("mean", "wage", **asked, share=1).best.expected
+    plan = people.plan("mean", "wage", **asked, error=error)
+    assert not plan.counts_first
+    answer = people.mean("wage", **asked, error=error)
+    assert answer.number is not None
+    assert len(people.history()) == 1

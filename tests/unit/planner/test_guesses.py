@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+import math
 from dataclasses import replace
 
 import pytest
 
 import epsilons as eps
 from epsilons.planner.guesses import list_guesses
+from epsilons.planner.plan import Plan
 from epsilons.statistics.base import Question, Scope
 from epsilons.statistics.total import Mean
 
@@ -51,3 +53,26 @@ def test_fewer_rows_that_match_cost_accuracy() -> None:
     assert matching.halved is not None
     assert matching.doubled is not None
     assert matching.halved > matching.doubled
+
+
+def test_a_guess_is_listed_where_the_error_rests_on_it_and_nowhere_else() -> None:
+    levels = eps.plan("count", PEOPLE).levels
+    filtered = Question(Mean.over(Scope(fraction=0.5), (0, 100), "absent", None), assume=math.inf)
+    plan = Plan.make(filtered, levels)
+    assert [guess.name for guess in plan.guesses] == ["density"]
+    assert plan.guesses[0].halved == pytest.approx(2 * plan.best.expected, rel=0.5)
+    assert "by worst error if the public guesses hold" in " ".join(str(plan).split())
+    sure = eps.plan("count", PEOPLE, assume="nothing")
+    assert sure.guesses == ()
+    assert "guesses" not in str(sure)
+
+
+def test_a_model_of_fewer_people_errs_more() -> None:
+    told = {"bounds_X": ([0], [1]), "bounds_y": (0, 100)}
+    errors = [eps.plan("linear_regression", PEOPLE, **told, density=part).best.expected for part in (1.0, 0.5, 0.25)]
+    assert errors == sorted(errors)
+    assert len(set(errors)) == 3
+    whole = eps.plan("linear_regression", PEOPLE, **told, complete=True)
+    assert "density" not in {guess.name for guess in whole.guesses}
+    some = eps.plan("linear_regression", PEOPLE, **told)
+    assert {guess.name: guess.value for guess in some.guesses}["density"] == 1.0

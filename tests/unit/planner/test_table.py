@@ -33,6 +33,8 @@ def test_it_says_what_it_takes_for_granted() -> None:
 def test_a_dash_stands_for_what_cannot_be_predicted() -> None:
     text = str(eps.plan("max", PEOPLE, bounds=(0, 10)))
     assert "A dash: it cannot be predicted without looking at the data." in text
+    assert "No error is known beforehand, so that the default comes first" in " ".join(text.split())
+    assert "RMSE" not in text
     assert " – " in text
     assert "A dash" not in str(eps.plan("mean", PEOPLE, bounds=(0, 10)))
 

@@ -49,9 +49,9 @@ def _show_plan(people: Dataset, entry: Entry, asked: dict[str, Any], as_json: bo
         output.print_json({**plan.to_dict(), "where": where})
         return
     output.write(output.under(where) + str(plan))
-    known: tuple[Known, ...] = ()
+    known: list[Known] = []
     with suppress(PlanError):  # an error may be out of reach by them
-        known = people.plan(entry.name, column, **asked).known
+        known = [one for one in people.plan(entry.name, column, **asked).known if one.release is not None]
     if known:
         flags = ", ".join(f"--{one.name} {one.value:.3g} (release {one.release})" for one in known)
         output.note(f"Past answers suggest {flags}. The command goes by its own flags alone.")
