@@ -157,7 +157,8 @@ def test_a_file_that_says_something_else_than_was_registered_is_refused(home: Pa
     for old, new in changes.items():
         with pytest.raises(eps.errors.LedgerError, match="something else") as caught:
             eps.Dataset.from_toml(write(home, WHOLE.replace(old, new)))
-        for_life = old[:6] in ("rows_p", '"repla', "person")  # registering would be refused, so that nobody is sent there
+        # Nobody is sent to a registration that would be refused.
+        for_life = old[:6] in ("rows_p", '"repla', "person")
         assert ("epsilons register" in caught.value.hint) != for_life
         assert ("cannot be settled anew; or a new ledger" in caught.value.hint) == for_life
     eps.Dataset.from_toml(write(home, WHOLE)).close()

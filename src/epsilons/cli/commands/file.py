@@ -165,8 +165,8 @@ def _draft(source: str, beside: Path, given: Mapping[str, Any]) -> str:
         if given["preferences"] not in (None, *schema) and os.path.isfile(given["preferences"]):
             file = os.path.relpath(os.path.abspath(given["preferences"]), beside)
             what, rule = f"{file} is a file, not a column.", "Preferences in a second file are declared by hand."
-            lines = f'file = {toml_value(file)}, person = "id" and column = "level" under [preferences]'
-            raise DataError(what, rule=rule, suggest=f"any column of the table here; then {lines}")
+            declared = f'file = {toml_value(file)}, person = "id" and column = "level" under [preferences]'
+            raise DataError(what, rule=rule, suggest=f"any column of the table here; then {declared}")
         person, column = (
             schema.find(given[name] or _ask_column(question, schema, name)) for name, question in _COLUMNS.items()
         )
