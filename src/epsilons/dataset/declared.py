@@ -46,7 +46,6 @@ _PREFERENCES = {"column", "levels", "default", "file", "person", "types", "every
 #: What an engine on a cluster finds by itself: an address with a scheme, or a table's name.
 _ELSEWHERE = re.compile(r"[A-Za-z][A-Za-z0-9+.-]*:/.*|(?!.*\.(parquet|pq)$)[^/]+", re.DOTALL)
 _MEMORY = re.compile(r"\d+(\.\d+)? ?([KMGT]i?)?B", re.IGNORECASE)
-_SOURCE = 'source = "wages.parquet"'
 #: What only a ledger that lasts takes.
 _LASTING = ("snapshots", "measure", "delta", "renews", "accounts")
 #: What a registration takes besides what it settles.
@@ -92,7 +91,9 @@ def lasting_arguments(path: str | os.PathLike[str], reading: bool = False) -> di
     found = arguments["source"] if reading and arguments.get("engine", "duckdb") == "duckdb" else []
     for one in [found] if isinstance(found, str) else found:
         if not any(sign in one for sign in "*?[") and not os.path.exists(one):
-            raise DataError(f"There is no file {one}.", rule=f"Paths are relative to {name}.", suggest=_SOURCE)
+            rule = f"Paths are relative to {name}. What is registered is asked without its source."
+            hint = 'the file at its place, to register it again; or another one, source = "other.parquet"'
+            raise DataError(f"There is no file {one}.", rule=rule, suggest=hint)
     if arguments["ledger"] is None:
         rule = "A dataset is registered in a ledger, and asked by it."
         hint = 'ledger = "sqlite:///people.ledger" in the file, then `epsilons register`'
@@ -123,6 +124,10 @@ def check_as_registered(
     if changed:
         what = f"{Path(path).name} says something else than was registered: {'; '.join(changed)}."
         hint = f"`epsilons register {Path(path).name}`, by the steward; or the file as it was"
+        lasting = [name for name, (there, here) in fixed.items() if name != "version" and here != there]
+        lasting += [name for name in ("person", "rows_per_person") if made.about[name] != said[name]]
+        if lasting:  # registering it would be refused
+            hint = f"the file as it was, since {' and '.join(lasting)} cannot be settled anew; or a new ledger"
         raise LedgerError(what, rule="Asking redefines nothing.", suggest=hint)
     named = arguments["preferences"].levels
     held = {name: levels.get(name) for name in named}
@@ -156,7 +161,7 @@ def _resolve(source: Any, here: Path, local: bool) -> str | list[str]:
     if isinstance(source, list) and source and all(isinstance(one, str) for one in source):
         return [str(_resolve(one, here, local)) for one in source]
     if not isinstance(source, str) or not source:
-        raise DataError("The source is a path, or a list of paths.", suggest=_SOURCE)
+        raise DataError("The source is a path, or a list of paths.", suggest='source = "wages.parquet"')
     if not local:
         return source if _ELSEWHERE.fullmatch(source) else str(here / source)
     return str(here / source)

@@ -30,7 +30,8 @@ from epsilons.storage.base import reach
 #: A word with more blanks than this around it is not shown.
 _BLANKS = 20
 _COLUMN = Argument("column")
-_AS_NUMBERS = (Argument("types", {"id": "int"}), " for ids in a CSV file")
+_AS_NUMBERS: Text = (Argument("types", {"id": "int"}), " for ids in a CSV file")
+_AS_IN_DATA = "the id as it stands in the data"
 #: In place of a level: an epsilon was said as a number; nothing was said, so that the default applies.
 A_NUMBER, SAID_NOTHING = -1, -2
 
@@ -152,8 +153,8 @@ def as_ids(ids: Any, person: Column, normal: bool = True) -> pa.Array:
             raise PreferenceError("People are given as a list of ids.", suggest="a list, also for one person")
         found = ids if isinstance(ids, (pa.Array, pa.ChunkedArray)) else _as_arrow(list(ids))
     except (pa.ArrowInvalid, pa.ArrowTypeError, TypeError, OverflowError, UnicodeError):
-        raise _other_kind(person) from None
-    checked = _check_ids(found, person)
+        raise _other_kind(person, _AS_IN_DATA) from None
+    checked = _check_ids(found, person, _AS_IN_DATA)
     return normalise(checked) if normal else checked
 
 
@@ -172,23 +173,23 @@ def _tell_apart(ids: pa.Array, normal: bool) -> pa.Array:
     return known
 
 
-def _check_ids(ids: Any, person: Column) -> pa.Array:
+def _check_ids(ids: Any, person: Column, hint: Text = _AS_NUMBERS) -> pa.Array:
     if isinstance(ids, pa.ChunkedArray):
         ids = ids.combine_chunks()
     if pa.types.is_dictionary(ids.type):
         ids = ids.dictionary_decode()
     text = pa.types.is_string(ids.type) or pa.types.is_large_string(ids.type)
     if len(ids) and not (text if person.family == TEXT else pa.types.is_integer(ids.type)):
-        raise _other_kind(person)
+        raise _other_kind(person, hint)
     if ids.null_count:
         raise PreferenceError("An id is missing.", suggest="rows with ids only")
     return ids.cast(pa.large_string() if person.family == TEXT else ids.type)
 
 
-def _other_kind(person: Column) -> PreferenceError:
+def _other_kind(person: Column, hint: Text = _AS_NUMBERS) -> PreferenceError:
     kind = "text" if person.family == TEXT else "whole numbers"
     rule = f"Column {person.name!r} holds {kind}; 1 and '1' are two people."
-    return PreferenceError("These ids are of another kind than the table's.", rule=rule, suggest=_AS_NUMBERS)
+    return PreferenceError("These ids are of another kind than the table's.", rule=rule, suggest=hint)
 
 
 def _read_other(source: Any, name: Any, preferences: Preferences, person: Column) -> _Asked:

@@ -96,7 +96,7 @@ class Declared:
 
     def about(self, schema: Schema, source: Any, wishes: Preferences) -> dict[str, Any]:
         """What the ledger keeps, checked against the table's columns, as plain values."""
-        pairs = {schema.number(name).name: list(check_bounds(pair, "column")) for name, pair in self.bounds.items()}
+        pairs = {schema.bounded(name).name: list(check_bounds(pair, "column")) for name, pair in self.bounds.items()}
         return {
             "person": schema.find(self.person).name,
             "rows_per_person": int(self.rows_per_person),

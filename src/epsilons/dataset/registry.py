@@ -70,10 +70,9 @@ class Registry:
 
     def _levels_in_use(self) -> dict[str, int]:
         """What names mean that some dataset has; registrations of earlier releases do not say which they have."""
-        levels, named = self.ledger.levels(), [one.about.get("named") for one in self.ledger.registrations(newest=True)]
-        if None in named:
-            return levels
-        return {name: code for name, code in levels.items() if any(name in names for names in named)}
+        levels, settled = self.ledger.levels(), [one.about for one in self.ledger.registrations(newest=True)]
+        named = {name for about in settled for name in about.get("named", levels)}
+        return {name: code for name, code in levels.items() if name in named}
 
     def withdraw(self, people: Any) -> Enrolment:
         """None of these is used any more, also if they join only later."""

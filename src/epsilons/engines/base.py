@@ -122,6 +122,15 @@ class Schema(dict[str, Column]):
             raise DataError(unfit, rule="This statistic works on numbers.", suggest=hint)
         return column
 
+    def bounded(self, name: Any) -> Column:
+        """A column that bounds are declared of."""
+        column = self.askable(name)
+        if not column.numeric():
+            unfit = f"Column {column.name!r} holds {column.family}, and bounds are of numbers."
+            hint = (Argument("types", {column.name: "float"}), " for numbers in a CSV file; or no bounds of it")
+            raise DataError(unfit, rule="Columns of CSV files are text until their types are declared.", suggest=hint)
+        return column
+
 
 def check_names(names: Sequence[str]) -> None:
     """Engines take names that differ only in case for one, and would rename a column."""

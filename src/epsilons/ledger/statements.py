@@ -224,6 +224,8 @@ def read_statement(connection: Connection, digest: bytes, seeded: int | None) ->
         written_off=now.spent + now.reserved - sum(use.charge for use in uses) - rounded,
         rounded=rounded,
         lowered=sum((by_id[one].granted or 0) - (by_id[other].granted or 0) for one, other, _ in merges),
+        # Without any dataset there are no rosters, and everyone in the ledger is asked about.
+        on_roster=bool(read_rosters(now.datasets)) or not count(connection, "registrations", {}),
     )
 
 

@@ -332,6 +332,7 @@ class Statement(Marked, Shown):
     written_off: int = 0
     rounded: int = 0
     lowered: int = 0
+    on_roster: bool = True  # of any dataset
 
     @property
     def sentences(self) -> tuple[str, ...]:
@@ -340,6 +341,7 @@ class Statement(Marked, Shown):
         if self.state != WITHDRAWN:
             left = f"Left: {to_epsilon(self.left):.6g}." if self.left else "Left: 0, so not used any more."
             parts[1] = "Public now: nothing is promised." if self.granted is None else left
+        parts += [] if self.on_roster else ["On no roster now, so not used in any question."]
         if self.when_public:
             which = f"release{'s' if len(self.when_public) > 1 else ''} {', '.join(map(str, self.when_public))}"
             parts.append(f"Asked while public, with nothing promised: {which}.")

@@ -218,7 +218,7 @@ def test_a_mistake_is_explained_without_python(home: Path, line: str, hint: str)
     ("old", "new", "status", "hint"),
     [
         ("wage = [0, 100]", "wage = [100, 0]", 4, "wage = [0, 100]"),
-        ('source = "wages.parquet"', 'source = "nowhere.parquet"', 4, 'source = "wages.parquet"'),
+        ('source = "wages.parquet"', 'source = "nowhere.parquet"', 4, 'source = "other.parquet"'),
         ("complete = []", 'complete = "age"', 4, 'complete = ["age"]'),
         ('version = "1"', "version = 1", 4, 'version = "2026-11"'),
         ('source = "wages.parquet"', 'source = "wages.csv"', 4, 'wage = "float" under [types]'),
@@ -238,3 +238,12 @@ def test_a_file_hints_at_its_lines(home: Path, old: str, new: str, status: int, 
     found, message = refusal(home, "register", "bad.toml")
     assert (found, PYTHON.search(message)) == (status, None)
     assert hint in message.partition("Try: ")[2]
+
+
+def test_preferences_in_a_second_file_are_hinted_at_as_lines_of_the_dataset_file(home: Path) -> None:
+    given = ("wages.parquet", "--out", "two.toml", "--person", "id", "--preferences", "wages.csv")
+    found, message = refusal(home, "init", *given)
+    assert found == 4
+    assert "wages.csv is a file, not a column." in message
+    assert 'file = "wages.csv", person = "id" and column = "level" under [preferences]' in message
+    assert not (home / "two.toml").exists()

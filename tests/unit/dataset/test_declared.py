@@ -134,7 +134,13 @@ def test_a_source_that_is_gone_is_named_to_whoever_registers_it(home: Path) -> N
     with pytest.raises(eps.DataError) as caught:
         registered(home, WHOLE.replace("wages.parquet", "none.parquet"))
     assert "none.parquet" in caught.value.what
-    assert caught.value.hint == 'source = "wages.parquet"'
+    assert caught.value.hint.startswith("the file at its place, to register it again")
+    registered(home, WHOLE).close()
+    (home / "data" / "wages.parquet").unlink()
+    with pytest.raises(eps.DataError, match=r"no file.*wages\.parquet.*What is registered is asked without its source"):
+        lasting_arguments(home / "people.toml", reading=True)
+    with eps.Dataset.from_toml(home / "people.toml") as people:
+        people.count()
 
 
 def test_limits_of_the_engine_may_be_declared(home: Path) -> None:
@@ -146,12 +152,24 @@ def test_a_file_that_says_something_else_than_was_registered_is_refused(home: Pa
     registered(home, WHOLE).close()
     changes = {
         "[0, 100]": "[0, 50]", "2026-11": "2026-12", '["age"]': '["wage"]', "strict = 0.05": "strict = 0.5",
-        "rows_per_person = 2": "rows_per_person = 3",
+        "rows_per_person = 2": "rows_per_person = 3", '"replace"': '"absent"', 'person = "id"': 'person = "age"',
     }  # fmt: skip
     for old, new in changes.items():
-        with pytest.raises(eps.errors.LedgerError, match="something else"):
+        with pytest.raises(eps.errors.LedgerError, match="something else") as caught:
             eps.Dataset.from_toml(write(home, WHOLE.replace(old, new)))
+        # Nobody is sent to a registration that would be refused.
+        for_life = old[:6] in ("rows_p", '"repla', "person")
+        assert ("epsilons register" in caught.value.hint) != for_life
+        assert ("cannot be settled anew; or a new ledger" in caught.value.hint) == for_life
     eps.Dataset.from_toml(write(home, WHOLE)).close()
+
+
+def test_bounds_of_a_column_without_a_type_hint_at_its_type(home: Path) -> None:
+    pyarrow.csv.write_csv(people_table(300), home / "data" / "wages.csv")
+    with pytest.raises(eps.DataError) as caught:
+        registered(home, WHOLE.replace("wages.parquet", "wages.csv"))
+    assert caught.value.what == "Column 'wage' holds text, and bounds are of numbers."
+    assert caught.value.hint == "types={'wage': 'float'} for numbers in a CSV file; or no bounds of it"
 
 
 CSV = WHOLE.replace("wages.parquet", "wages.csv") + '\n[types]\nid = "int"\nwage = "float"\nage = "int"\n'

@@ -362,7 +362,11 @@ def test_the_least_ceiling_of_a_persons_rosters_holds_through_whichever_dataset_
             "ceiling 10 → 2; who had more comes down; stored answers stay",
         )
         assert people.statement(30).granted == 2 * 10**9
-    with in_levels(tmp_path, "wages", ["open"] * 40, levels, ceiling=5.0, version="high") as people:
+        with pytest.raises(PreferenceError, match=r"another kind than the table's.*the id as it stands in the data"):
+            people.statement("30")
+    with in_levels(tmp_path, "wages", ["open"] * 39, levels, ceiling=5.0, version="high") as people:
+        assert "On no roster now, so not used in any question." in people.statement(39).sentences
+        assert not any("roster" in told for told in people.statement(38).sentences)
         assert people.enrolment is not None
         assert people.enrolment.settled == ("ceiling 2 → 5; stored answers stay",)
 

@@ -162,6 +162,11 @@ def _draft(source: str, beside: Path, given: Mapping[str, Any]) -> str:
             engine.close()
             engine = DuckDB(source, types=typed)
         schema = engine.schema
+        if given["preferences"] not in (None, *schema) and os.path.isfile(given["preferences"]):
+            file = os.path.relpath(os.path.abspath(given["preferences"]), beside)
+            what, rule = f"{file} is a file, not a column.", "Preferences in a second file are declared by hand."
+            declared = f'file = {toml_value(file)}, person = "id" and column = "level" under [preferences]'
+            raise DataError(what, rule=rule, suggest=f"any column of the table here; then {declared}")
         person, column = (
             schema.find(given[name] or _ask_column(question, schema, name)) for name, question in _COLUMNS.items()
         )
@@ -169,7 +174,7 @@ def _draft(source: str, beside: Path, given: Mapping[str, Any]) -> str:
         if column.family == "text" and not named:
             named = _ask_levels()
         numbers = [c.name for c in schema.values() if c.family == "number" and c not in (person, column)]
-        found = {schema.number(name).name: pair for name, pair in pairs.items()} or _ask_bounds(numbers)
+        found = {schema.bounded(name).name: pair for name, pair in pairs.items()} or _ask_bounds(numbers)
     finally:
         engine.close()
     path = os.path.relpath(os.path.abspath(source), beside)
