@@ -67,11 +67,13 @@ def append(connection: Connection, kind: str, at: str, body: Mapping[str, Any]) 
     return seq + 1, digest
 
 
-def follow(connection: Connection, first: int, previous: str | None = None) -> Iterator[tuple[int, str, str, str, str]]:
+def follow(
+    connection: Connection, first: int, previous: str | None = None, head: "Head | None" = None
+) -> Iterator[tuple[int, str, str, str, str]]:
     """The lines from a number on, link by link: (number, kind, time, body, hash), or a refusal where the chain breaks.
 
     `previous` is the hash of the line before them; where it is not known, the one that stands there will do: if it was
-    edited, the next line does not follow from it.
+    edited, the next line does not follow from it. A head that comes later must be one of the lines.
     """
     if previous is None:
         before = connection.execute("SELECT hash FROM journal WHERE seq = :seq", {"seq": first - 1}).fetchone()
@@ -83,6 +85,10 @@ def follow(connection: Connection, first: int, previous: str | None = None) -> I
                 raise _diverged()
             yield seq, kind, at, body, held
             previous = held
+            if head is not None and seq == head.seq and held == head.digest:
+                head = None
+    if head is not None and head.seq >= first:
+        raise _diverged()
 
 
 class Head(NamedTuple):
@@ -107,6 +113,12 @@ class Anchor:
 
     def check(self, connection: Connection, ledger: str) -> None:
         """Raise unless the head is an ancestor of the chain."""
+        known = self.get()
+        if not self._is_ancestor(connection, ledger, known):
+            raise _diverged()
+
+    def get(self) -> Head:
+        """The newest line that was seen; raises where none is known."""
         known = self.read()
         if known is None:
             raise LedgerError(
@@ -114,8 +126,7 @@ class Anchor:
                 rule="Only its head shows whether an older copy of the ledger was put back.",
                 suggest="the anchor of the machine it comes from, or `epsilons ledger adopt` to take it as it is",
             )
-        if not self._is_ancestor(connection, ledger, known):
-            raise _diverged()
+        return known
 
     def find_lost(self, connection: Connection, ledger: str) -> Head | None:
         """The head that the ledger has lost, if any; refuses where nothing was lost."""

@@ -17,11 +17,11 @@ import numpy as np
 from numpy.typing import NDArray
 
 from epsilons.errors import Argument, LedgerError
-from epsilons.ledger import checks, journal, paths, recount, registration, roster, segments, statements, values
+from epsilons.ledger import checks, journal, past, paths, recount, registration, roster, segments, statements, values
 from epsilons.ledger.balances import Remaining
 from epsilons.ledger.checks import Grants, People
 from epsilons.ledger.consent import WITHDRAW_CODE, Decide, Settled, Word, by_person, by_source
-from epsilons.ledger.journal import Anchor, Clock, write_time
+from epsilons.ledger.journal import Anchor, Clock, Head, write_time
 from epsilons.ledger.merging import merge_cohorts
 from epsilons.storage.base import Connection, Database, reach
 
@@ -46,6 +46,8 @@ class Ledger:
         self.salt, self.digest = salt, digest
         #: The first release that was drawn with a seed: in memory only, and so for as long as the ledger lives.
         self._seeded: int | None = None
+        #: Who moved since a registration's line, as far as that was verified: (up to which line, as a hash).
+        self._moved: dict[int, tuple[int, str]] = {}
 
     @property
     def lasting(self) -> bool:
@@ -69,12 +71,14 @@ class Ledger:
                 self._anchor.advance(connection, self.id, mine)
         reach(after)
 
-    def _read(self, read: Callable[[Connection], _T], held: bool = False) -> _T:
-        """One consistent view; `held`: of a chain that the head knows."""
+    def _read(self, read: Callable[[Connection], _T]) -> _T:
+        """One consistent view."""
         with self._database.read() as connection:
-            if held and self._anchor is not None:
-                self._anchor.check(connection, self.id)
             return read(connection)
+
+    def _get_head(self) -> Head | None:
+        """The newest line that is known outside the database; read before a view of it, so that it is no newer."""
+        return None if self._anchor is None else self._anchor.get()
 
     def close(self) -> None:
         """Let go of the database; a ledger in memory is gone then."""
@@ -188,7 +192,7 @@ class Ledger:
     def moves(self, line: int) -> values.Moves:
         """Who joined or moved after a line of the journal, and where they are now."""
         with self._database.read() as connection:
-            people, cohorts = segments.read_since(connection, line).last()
+            people, cohorts = segments.read_moves(connection, line, self._moved.get(line)).last()
             return values.Moves(statements.read_epoch(connection), journal.head(connection)[0], people, cohorts)
 
     def allowance(self, share: Fraction, dataset: int | None = None) -> values.Allowance:
@@ -203,9 +207,10 @@ class Ledger:
 
         `asked` is the question's digest without the roster's epoch: its stored answer is found whoever joined since.
         """
+        head, held = self._get_head(), checks.check_question_key(key)
         known = None if asked is None else checks.check_question_key(asked)
-        find = partial(statements.find_reservation, key=checks.check_question_key(key), question=known)
-        return self._read(find, held=True)
+        with self._database.read() as connection:
+            return statements.find_reservation(connection, held, known, head)
 
     def reserve(
         self,
@@ -229,33 +234,32 @@ class Ledger:
         people alone are charged; `asked` is the question's digest without the epoch, for `find`. `levels` are the
         plan's, by cohort, of everyone who is used, also of those who are public.
         """
+        head = self._get_head()
         question, (paid, plan) = checks.check_question_key(key), checks.check_plan(charges, levels)
         known = None if asked is None else checks.check_question_key(asked)
         checks.check_description(kind, "kind"), checks.check_description(description, "description")
         asker = None if analyst is None else checks.check_analyst_name(analyst)
         # A look first: repeats and charges that cannot fit need not wait for the writers' lock.
         with self._database.read() as connection:
-            if self._anchor is not None:
-                self._anchor.check(connection, self.id)
-            before = statements.find_reservation(connection, question, known)
+            before = statements.find_reservation(connection, question, known, head)
             if before is not None:
                 return before
             if not statements.fits(connection, paid, epoch, dataset):
                 raise values.stale_plan()
         with self._writing("reserving", "reserved") as connection:
-            before = statements.find_reservation(connection, question, known)
+            before = statements.find_reservation(connection, question, known, head)
             if before is not None:
                 return before
-            terms = statements.read_terms(connection)
-            if terms is None:
+            turn = statements.read_turn(connection)
+            if turn["neighbors"] is None:
                 raise LedgerError("This ledger's terms are not settled.", suggest="settle them first")
-            if individual and not terms.allow_individual:
+            if individual and not turn["allow_individual"]:
                 rule = "It is not DP, and one such release marks everything that follows."
                 anew = ("a new ledger with ", Argument("allow_individual", True))
                 raise LedgerError("This ledger does not allow individual privacy.", rule=rule, suggest=anew)
-            if statements.read_epoch(connection) != epoch:
+            if turn["epoch"] != epoch:
                 raise values.stale_plan()
-            number = (connection.execute("SELECT max(number) FROM reservations").fetchone()[0] or 0) + 1
+            number = turn["last"] + 1
             about = {
                 "number": number, "kind": kind, "individual": int(individual), "epoch": epoch,
                 "description": description, "analyst": asker, "dataset": dataset,
@@ -289,7 +293,7 @@ class Ledger:
             if held.state == values.REFUNDED:
                 raise LedgerError("This charge was given back.", rule="No charge, no data.", suggest="reserve again")
             if held.state == values.LOST:
-                raise _was_lost()
+                raise past.was_lost()
             if held.state == values.RESERVED:
                 statements.spend(connection, held.number)
                 journal.append(connection, "touch", write_time(self._clock), {"number": held.number})
@@ -299,30 +303,30 @@ class Ledger:
     def refund(self, number: int) -> None:
         """Give a charge back before any data was read for it; afterwards that is refused."""
         with self._writing("refunding", "refunded") as connection:
-            held = statements.get_reservation(connection, number)
-            if held.state == values.REFUNDED:
+            held = statements.get_row(connection, number)
+            if held["state"] == values.REFUNDED:
                 return
-            if held.state != values.RESERVED:
+            if held["state"] != values.RESERVED:
                 raise LedgerError("This charge stands.", rule="Nothing is given back once data was read.")
-            statements.give_back(connection, held.number)
-            journal.append(connection, "refund", write_time(self._clock), {"number": held.number})
-        _log.info("release %d: given back", held.number)
+            statements.give_back(connection, held["number"])
+            journal.append(connection, "refund", write_time(self._clock), {"number": held["number"]})
+        _log.info("release %d: given back", held["number"])
 
     def store(self, number: int, answer: bytes) -> bytes:
         """Keep the answer; returns the bytes that may leave, which are those that were stored first."""
         content = checks.check_answer(answer)
         with self._writing("storing", "stored") as connection:
-            held = statements.get_reservation(connection, number)
-            if held.answer is not None:
-                return held.answer
-            if held.state == values.LOST:
-                raise _was_lost()
-            if held.state != values.TOUCHED:
+            held = statements.get_row(connection, number)
+            if held["answer"] is not None:
+                return bytes(held["answer"])
+            if held["state"] == values.LOST:
+                raise past.was_lost()
+            if held["state"] != values.TOUCHED:
                 raise LedgerError("No data was read for this question.", rule="reserve, mark_read, then store.")
-            statements.store(connection, held.number, content)
+            statements.store(connection, held["number"], content)
             digest = hashlib.sha256(content).hexdigest()
-            journal.append(connection, "store", write_time(self._clock), {"number": held.number, "answer": digest})
-        _log.info("release %d: stored", held.number)
+            journal.append(connection, "store", write_time(self._clock), {"number": held["number"], "answer": digest})
+        _log.info("release %d: stored", held["number"])
         return content
 
     def set_quota(self, analyst: str, *, nano: int | None = None, questions: int | None = None) -> None:
@@ -350,7 +354,8 @@ class Ledger:
 
     def answers(self, number: int | None = None, dataset: int | None = None) -> tuple[values.Stored, ...]:
         """Every answer that was ever stored, newest last, whoever joined or left since; or a number's, a dataset's."""
-        return self._read(partial(statements.read_answers, number=number, dataset=dataset), held=True)
+        read = partial(statements.read_answers, number=number, dataset=dataset, head=self._get_head())
+        return self._read(read)
 
     def statement(self, person: bytes) -> values.Statement:
         """One person's account."""
@@ -386,14 +391,7 @@ class Ledger:
             self._database.check_tables(connection)
             before = 0 if start is None else start.line
             done = recount.verify(connection, start, progress)
+        self._moved = {done.newest[name]["seq"]: (done.line, known) for name, known in done.moved.items()}
         if anchor is not None and note and done.line > before:
             anchor.note_verified(done.line, done.head, done.condense())
         return recount.sum_up(done)
-
-
-def _was_lost() -> LedgerError:
-    return LedgerError(
-        "This question was under way when the ledger's newest records were lost.",
-        rule="Its answer may have left already, and a second one would be a second release.",
-        suggest="ask anew, at a new charge",
-    )

@@ -11,6 +11,7 @@ import json
 from collections.abc import Sequence
 from typing import Any
 
+from epsilons.errors import LedgerError
 from epsilons.ledger import journal
 from epsilons.ledger.values import LOST, REFUNDED, RESERVED, STORED, TOUCHED, does_not_add_up
 from epsilons.storage.base import Connection
@@ -21,13 +22,13 @@ _SAME = ("number", "kind", "individual", "epoch", "description", "analyst", "dat
 _PLAN = "SELECT cohort, nano, level FROM charges WHERE number = :number AND carried = 0 ORDER BY cohort"
 
 
-def check_past(connection: Connection, rows: Sequence[Any]) -> None:
-    """Refuse rows of reservations, or what they charged, if the journal does not say just that."""
+def check_past(connection: Connection, rows: Sequence[Any], head: journal.Head | None) -> None:
+    """Refuse rows of reservations, or what they charged, if the journal up to its head does not say just that."""
     if not rows:
         return
     asked = {row["seq"]: row for row in rows}
     said: dict[int, dict[str, Any]] = {}
-    for seq, kind, at, body, _ in journal.follow(connection, min(asked)):
+    for seq, kind, at, body, _ in journal.follow(connection, min(asked), head=head):
         if kind == "reserve" and seq in asked:
             line = json.loads(body)
             said[line["number"]] = {**line, "seq": seq, "at": at, "state": RESERVED, "answer": None}
@@ -54,3 +55,12 @@ def _compare(connection: Connection, row: Any, said: dict[str, Any]) -> None:
     plan = sorted((cohort, nano, *(more or [None])) for cohort, nano, *more in said["charges"])
     if [tuple(paid) for paid in connection.execute(_PLAN, {"number": row["number"]})] != plan:
         raise does_not_add_up("the table of charges differs from the journal")
+
+
+def was_lost() -> LedgerError:
+    """A question that was closed when a loss was accepted."""
+    return LedgerError(
+        "This question was under way when the ledger's newest records were lost.",
+        rule="Its answer may have left already, and a second one would be a second release.",
+        suggest="ask anew, at a new charge",
+    )

@@ -20,6 +20,7 @@ from epsilons.ledger import journal, segments
 from epsilons.ledger.order import is_new
 from epsilons.ledger.replay import COLUMNS, Asked, Replay, as_row
 from epsilons.ledger.roster import hash_people
+from epsilons.ledger.statements import find_mark
 from epsilons.ledger.values import Cohort, Recount, does_not_add_up
 from epsilons.storage.base import Connection, spread
 
@@ -73,6 +74,10 @@ def verify(connection: Connection, start: Replay | None = None, progress: Progre
         _compare_asked(connection, [*replay.ended, *replay.open.values()])
         _compare_cohorts(connection, replay, whole)
         _compare_sizes(connection, replay, whole)
+        if find_mark(connection, None) != replay.individual:
+            raise _differs("reservations")
+        for name, newest in replay.newest.items():
+            replay.moved[name] = people.chain(replay.moved[name], newest["seq"])
         replay.ended.clear()
         replay.registered.clear()
     except (ValueError, KeyError, TypeError, AttributeError, OverflowError):
@@ -208,6 +213,13 @@ class _People:
         expected = {(one.get("origin", 0), one["target"]): (one["people"], one["digest"]) for one in groups}
         if found != expected or len(expected) != len(groups):
             raise _differs("people")
+
+    def chain(self, known: str, line: int) -> str:
+        """The hash of who came where after a line."""
+        which = slice(int(np.searchsorted(self._lines, line, "right")), None)
+        return segments.chain_moves(
+            known, segments.Entries.of(self._people[which], self._lines[which], self._marks[1, which])
+        )
 
     def compare_rest(self, lines: Sequence[int]) -> None:
         """Nobody was entered by a line that says nothing of it."""

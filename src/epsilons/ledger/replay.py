@@ -16,7 +16,7 @@ from epsilons.ledger.statements import read_rosters
 from epsilons.ledger.values import LOST, REFUNDED, RESERVED, STORED, TOUCHED, does_not_add_up
 
 #: How a condensed replay is written; one of another kind is not read, and everything is followed again.
-_KIND = 1
+_KIND = 2
 #: What cohorts were before levels had names and datasets had rosters.
 _UNNAMED = {"level": None, "own": 0, "datasets": "{}"}
 #: What people have in common who become one cohort.
@@ -76,6 +76,10 @@ class Replay:
     levels: list[dict[str, Any]] = field(default_factory=list)
     #: The newest registration of every dataset, by its name.
     newest: dict[str, dict[str, Any]] = field(default_factory=dict)
+    #: Who came where since then, as a hash, which whoever compares the entries goes on with.
+    moved: dict[str, str] = field(default_factory=dict)
+    #: The first release of individual privacy that data was read for.
+    individual: int | None = None
     #: How many there were: cohorts, questions, charges, registrations, entries of the roster.
     cohorts: int = 0
     releases: int = 0
@@ -165,6 +169,7 @@ class Replay:
             raise does_not_add_up(f"line {seq} registers out of turn")
         self.registrations += 1
         self.newest[body["name"]] = row = {**body, "seq": seq, "at": at}
+        self.moved[body["name"]] = journal.START
         self.registered.append(row)
 
     def _change(self, seq: int, body: dict[str, Any]) -> None:
@@ -245,7 +250,9 @@ class Replay:
         for cohort, (nano, *_) in self.open[number].charges.items():
             self.accounts[cohort].reserved -= nano
             self.accounts[cohort].spent += nano if spent else 0
-        if not spent:
+        if spent:
+            self._mark(number)
+        else:
             self.live.discard(self.open[number].row["key"])
             self._count(number, -1)
             self._end(number)
@@ -260,8 +267,13 @@ class Replay:
             account.reserved = 0
         for number, asked in list(self.open.items()):
             asked.row["state"] = LOST
+            self._mark(number)
             self.live.discard(asked.row["key"])
             self._end(number)
+
+    def _mark(self, number: int) -> None:
+        if self.open[number].row["individual"]:
+            self.individual = number if self.individual is None else min(self.individual, number)
 
     def _analyst(self, name: str) -> dict[str, Any]:
         nothing = {"analyst": name, "nano": None, "questions": None, "used_nano": 0, "used_questions": 0}

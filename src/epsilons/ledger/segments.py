@@ -9,13 +9,16 @@ so that there are few of them, whatever has changed how often, and an entry is c
 doubled. A segment is kept in parts, so that one person is found by reading one part of each.
 """
 
+import hashlib
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import closing
+from itertools import pairwise
 from typing import Any, NamedTuple, Self
 
 import numpy as np
 from numpy.typing import NDArray
 
+from epsilons.ledger.journal import START
 from epsilons.ledger.order import Codes, Sorted, first_halves, is_new, locate, sort_by
 from epsilons.ledger.values import DIGEST_BYTES, does_not_add_up
 from epsilons.storage.base import Connection
@@ -97,6 +100,25 @@ def _split(segment: int, entries: Entries) -> Iterator[dict[str, Any]]:
 def read_everything(connection: Connection) -> Entries:
     """Every entry that was ever made."""
     return _read(connection, "segment > 0", {})
+
+
+def chain_moves(known: str, entries: Entries) -> str:
+    """One hash of who came where, line by line, after what is known: later lines go on from it."""
+    order = np.argsort(entries.lines, kind="stable")
+    people, lines, cohorts = (column[order] for column in entries)
+    edges = [0, *(np.flatnonzero(lines[1:] != lines[:-1]) + 1).tolist(), len(lines)]
+    for start, end in pairwise(edges if len(lines) else ()):
+        numbers = lines[start : start + 1].astype(_NUMBER).tobytes() + cohorts[start:end].astype(_NUMBER).tobytes()
+        known = hashlib.sha256(known.encode() + people[start:end].tobytes() + numbers).hexdigest()
+    return known
+
+
+def read_moves(connection: Connection, line: int, known: tuple[int, str] | None) -> Entries:
+    """What was entered by later lines; refused if that is not what is known of it, up to a line, as a hash."""
+    found = read_since(connection, line)
+    if known is not None and chain_moves(START, found.only(found.lines <= known[0])) != known[1]:
+        raise does_not_add_up("the table of people differs from the journal")
+    return found
 
 
 def read_since(connection: Connection, line: int) -> Entries:

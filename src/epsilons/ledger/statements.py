@@ -18,6 +18,7 @@ from typing import Any
 from epsilons.errors import Argument, LedgerError
 from epsilons.ledger import checks, segments, values
 from epsilons.ledger.balances import Remaining, questions_left
+from epsilons.ledger.journal import Head
 from epsilons.ledger.past import check_past
 from epsilons.ledger.values import Cohort, History, Past, Quota, Reservation, Statement, Stored
 from epsilons.storage.base import Connection, spread
@@ -90,6 +91,12 @@ def read_terms(connection: Connection) -> values.Terms | None:
     return None if about is None else values.Terms(**{**about, "allow_individual": bool(about["allow_individual"])})
 
 
+def read_turn(connection: Connection) -> Any:
+    """What the next charge must know: the epoch, the terms (None: not settled), the number of the last one."""
+    last = "(SELECT coalesce(max(number), 0) FROM reservations) AS last"
+    return connection.execute(f"SELECT epoch, neighbors, allow_individual, {last} FROM ledger").fetchone()
+
+
 def read_state(connection: Connection, dataset: int) -> tuple[int, int]:
     """(the roster's epoch, the number of the newest registration of a dataset)."""
     newest = "(SELECT max(number) FROM registrations WHERE dataset = :dataset)"
@@ -97,25 +104,31 @@ def read_state(connection: Connection, dataset: int) -> tuple[int, int]:
     return epoch, number
 
 
-def find_reservation(connection: Connection, key: bytes, question: bytes | None = None) -> Reservation | None:
+def find_reservation(
+    connection: Connection, key: bytes, question: bytes | None, head: Head | None
+) -> Reservation | None:
     """The reservation of a question to this roster, unless it was given back or lost; or its newest stored answer.
 
-    The answer is found by the question alone, whatever has become of the roster since.
+    The answer is found by the question alone, whatever has become of the roster since. `head` was read before.
     """
     row = connection.execute(_LIVE, {"key": key, "question": question}).fetchone()
     if row is None:
         return None
-    check_past(connection, [row])
+    check_past(connection, [row], head)
     return _resume(connection, row)
 
 
 def get_reservation(connection: Connection, number: int) -> Reservation:
+    return _resume(connection, get_row(connection, number))
+
+
+def get_row(connection: Connection, number: int) -> Any:
     known = checks.is_whole(number, 1, 2**63 - 1)
     query = "SELECT * FROM reservations WHERE number = :number"
     row = connection.execute(query, {"number": int(number)}).fetchone() if known else None
     if row is None:
         raise LedgerError("There is no release of this number.", suggest="a number of the history")
-    return _resume(connection, row)
+    return row
 
 
 def _resume(connection: Connection, row: Any) -> Reservation:
@@ -134,16 +147,18 @@ def read_plan(connection: Connection, number: int) -> dict[str, Any]:
     }
 
 
-def read_answers(connection: Connection, number: int | None, dataset: int | None) -> tuple[Stored, ...]:
+def read_answers(
+    connection: Connection, number: int | None, dataset: int | None, head: Head | None
+) -> tuple[Stored, ...]:
     """Every answer that was stored, newest last; of a number, or of a dataset, and what is older than any dataset."""
     which = _STORED
     if number is not None:
-        number = get_reservation(connection, number).number
+        number = get_row(connection, number)["number"]
         which += " AND number = :number"
     if dataset is not None:
         which += " AND (dataset IS NULL OR dataset = :dataset)"
     rows = connection.execute(f"{which} ORDER BY number", {"number": number, "dataset": dataset}).fetchall()
-    check_past(connection, rows)
+    check_past(connection, rows, head)
     return tuple(Stored(*(row[each.name] for each in fields(Stored))) for row in rows)
 
 

@@ -211,7 +211,7 @@ def asked_of(text: str) -> str:
     """The question as text, out of what the ledger keeps of it."""
     try:
         return str(json.loads(text)["asked"])
-    except (ValueError, KeyError, TypeError):
+    except (ValueError, KeyError, TypeError, RecursionError):
         return text
 
 
