@@ -16,12 +16,15 @@ from epsilons.accuracy.intervals import half_width
 from epsilons.arguments.checks import ASSUMPTIONS, Bought
 from epsilons.arguments.reading import AT_CENTRE
 from epsilons.display import Sheet, Shown, show, show_count
+from epsilons.errors import Argument, PlanError
 from epsilons.noise.entropy import working_precision
 
 #: Below this chance under "unrelated" the sentence says that preferences and values look related.
 SUSPICIOUS = 0.01
 
 
+#: What a relation speaks of.
+WHOLE = "A relation is about everyone, each with one value."
 #: The two ends of what can be assumed, as a clause that follows a number.
 _HOLDS = {
     ASSUMPTIONS["unrelated"]: "if preferences and values are unrelated",
@@ -88,6 +91,11 @@ class Relation(Shown):
     @staticmethod
     def question(options: Mapping[str, Any]) -> dict[str, Any]:
         """The options of the mean that is asked for: every level by itself, people without a value at the centre."""
+        for name in (one for one in ("where", "by") if options.get(one) is not None):
+            raise PlanError(WHOLE, rule=f"It takes no {name!r}.", suggest=("leave ", Argument(name), " out"))
+        if options.get("missing") == "exclude":
+            centred = (Argument("missing", "center"), ", or ", Argument("complete", True), " if nothing is missing")
+            raise PlanError(WHOLE, rule="Whoever has no value stands at the centre.", suggest=centred)
         whole = {} if options.get("complete") else {"missing": "center"}
         return {"mechanism": "mixed", "assume": "unrelated", **whole, **options}
 

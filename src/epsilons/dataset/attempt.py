@@ -14,7 +14,7 @@ from functools import cached_property
 from epsilons.arguments.checks import LEAST_SHARE
 from epsilons.arguments.reading import AskOptions
 from epsilons.dataset.facts import TableFacts
-from epsilons.dataset.levels import count_levels, counts_levels, know_fraction
+from epsilons.dataset.levels import count_levels, counts_levels, cut_to_roster, know_fraction
 from epsilons.dataset.people import TablePeople
 from epsilons.dataset.question import TableQuestion, question_key
 from epsilons.dataset.registry import Registry
@@ -148,14 +148,17 @@ class Attempt:
             return exact_release(asked.question, people, asked.notes, sketch.account)
         facts = sketch.why, asked.notes, sketch.account
         entropy = system() if asked.options.entropy is None else asked.options.entropy
-        return make_release(sketch.mechanism, sketch.question, people, entropy, *facts)
+        made = make_release(sketch.mechanism, sketch.question, people, entropy, *facts)
+        if asked.rows_by_preference == "no":
+            return made
+        return cut_to_roster(made, asked, self.facts, self.cohorts, self.registry.dataset)
 
 
 def size_by_roster(
     asked: TableQuestion, facts: TableFacts, cohorts: Sequence[Cohort]
 ) -> tuple[TableQuestion, tuple[Known, ...]]:
     """(the question sized by whom it concerns, what of that is known) where the roster tells: nobody guesses then."""
-    known = know_fraction(asked, facts, cohorts) if asked.rows_by_preference else ()
+    known = know_fraction(asked, facts, cohorts) if asked.rows_by_preference == "alone" else ()
     return replace(asked, question=guessing_all(asked.question, known)) if known else asked, known
 
 

@@ -208,7 +208,9 @@ class Batch(BatchQuestions):
         if self._over:
             raise PlanError("This batch is over.", suggest="a new batch")
         asked = self._people._parse(call)
-        pending = Pending(self._name(call), self._people, call, asked.on_preference and counts_levels(asked, self._facts))
+        pending = Pending(
+            self._name(call), self._people, call, asked.on_preference and counts_levels(asked, self._facts)
+        )
         pending._predict(self._share, self._share, unspent=True)
         # The same question, however its arguments are spelled, is asked once; a fresh one is never the same.
         same: Hashable = len(self._asked)

@@ -1,15 +1,18 @@
 """Questions about preferences themselves: how many people chose what is known of the roster, exactly and for free."""
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import Any, cast
 
+from epsilons.accuracy.intervals import ErrorModel
 from epsilons.dataset.facts import TableFacts
 from epsilons.dataset.question import TableQuestion
 from epsilons.engines.base import TEXT
 from epsilons.engines.trees import Canonical, canonical
 from epsilons.guarantee import PERSONALIZED, ROSTER_IS_PUBLIC, Guarantee, to_epsilon
+from epsilons.ledger.consent import PUBLIC_CODE, read_text
+from epsilons.ledger.statements import read_rosters
 from epsilons.ledger.values import Cohort, list_active
 from epsilons.mechanisms.base import Account
 from epsilons.planner.guesses import Known
@@ -48,6 +51,28 @@ def know_fraction(asked: TableQuestion, facts: TableFacts, cohorts: Sequence[Coh
     counted = sum(meeting.get(words.grant(key), 0) for key in keys) if keys else sum(meeting.values())
     # Nobody at all would leave nothing to divide by.
     return (Known("density", max(counted, 1) / max(sum(people.values()), 1) / scope.cells, None),)
+
+
+def cut_to_roster(
+    made: Release, asked: TableQuestion, facts: TableFacts, cohorts: Sequence[Cohort], dataset: int
+) -> Release:
+    """A count of people who also chose something is no larger than the number of those who did, which is public."""
+    statistic, bars = asked.question.statistic, made.models
+    if not (isinstance(statistic, Counting) and _tells_apart(facts) and bars):
+        return made
+    most = _Words(facts).count_possible(asked, cohorts, dataset)
+    limits = [float(statistic.limits(people)[1]) for people in most for _ in range(len(bars) // len(most))]
+    pairs = zip(bars, limits, strict=True)
+    cut = [replace(bar, limits=(0.0, high)) if isinstance(bar, ErrorModel) else bar for bar, high in pairs]
+
+    def at_most(numbers: Any) -> Any:
+        """Answers, or errors, which cannot be larger than what is possible either."""
+        if isinstance(numbers, dict):
+            each = zip(numbers.items(), limits, strict=True)
+            return {key: None if number is None else min(number, high) for (key, number), high in each}
+        return None if numbers is None else min(numbers, limits[0])
+
+    return replace(made, value=at_most(made.value), error=at_most(made.error), models=tuple(cut))
 
 
 def _people_by_grant(cohorts: Sequence[Cohort]) -> dict[int | None, int]:
@@ -94,6 +119,35 @@ class _Words:
         """As a condition compares it; None for a grant that has no name."""
         column = self.facts.schema.find(self.facts.preference or "")
         return self._named.get(grant) if column.family == TEXT else canonical(to_epsilon(grant), column)
+
+    def count_possible(self, asked: TableQuestion, cohorts: Sequence[Cohort], dataset: int) -> list[int]:
+        """How many people at most a group, or the condition alone, is about: by what holds for them now, or by what
+        their source says, since rows keep its word when people change their minds."""
+        name, where, keys = self.facts.preference or "", asked.where, self._keys_of(asked)
+        codes = {word: PUBLIC_CODE if grant is None else grant for grant, word in self._named.items()}
+        found = [0] * len(keys)
+        for cohort in list_active(cohorts):
+            word = read_text(read_rosters(cohort.datasets).get(dataset, ""), codes)
+            grants = {cohort.granted}
+            if word is None or not word.said:
+                grants.add(0)  # the row may hold anything but a level
+            else:
+                grants.add(None if word.code == PUBLIC_CODE else word.code)
+                if where is not None and not any(where.allows(name, self.value(grant)) for grant in grants):
+                    continue
+            for at, key in enumerate(keys):
+                found[at] += cohort.people if key == () or key[0] in grants else 0
+        return found
+
+    def _keys_of(self, asked: TableQuestion) -> list[tuple[int | None, ...]]:
+        """Of each group the grant that its key stands for, if preferences are among its columns."""
+        if asked.by is None:
+            return [()]
+        columns = [kind.name for kind in asked.by.columns]
+        if self.facts.preference not in columns:
+            return [()] * asked.by.count
+        place = columns.index(self.facts.preference)
+        return [(self.grant(label[place] if len(columns) > 1 else label),) for label in asked.by.labels]
 
     def grant(self, key: Any) -> int | None:
         """What a key of the column stands for; 0 for what nobody can choose."""

@@ -5,7 +5,7 @@ import json
 import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from typing import Any
+from typing import Any, Literal
 
 from epsilons.arguments.checks import BOUNDS_RULE
 from epsilons.arguments.reading import COMPLETE, AskOptions, Call
@@ -37,8 +37,8 @@ class TableQuestion:
     options: AskOptions
     #: Whether the column of preferences is all that it looks at.
     on_preference: bool = field(default=False, kw_only=True)
-    #: Whether preferences alone decide which rows it is about.
-    rows_by_preference: bool = field(default=False, kw_only=True)
+    #: Whether preferences decide which rows it is about: not at all, among other columns, or alone.
+    rows_by_preference: Literal["no", "also", "alone"] = field(default="no", kw_only=True)
 
     @property
     def kind(self) -> str:
@@ -102,8 +102,10 @@ def parse_question(call: Call, facts: TableFacts) -> TableQuestion:
     capped = f"At most {facts.rows} rows of each person are used, and all of them are protected together."
     notes = (note, capped) if facts.rows > 1 else (note,)
     question = Question.of(statistic, options, facts.neighbors, column=column or "")
-    told = {"on_preference": on_preference, "rows_by_preference": rows_by == {facts.preference}}
-    return TableQuestion(question, column, where, by, notes, options, **told)
+    among: Literal["no", "also", "alone"] = "also" if facts.preference in rows_by else "no"
+    among = "alone" if rows_by == {facts.preference} else among
+    told = question, column, where, by, notes, options
+    return TableQuestion(*told, on_preference=on_preference, rows_by_preference=among)
 
 
 def _with_keys(by: Any, facts: TableFacts) -> Any:

@@ -10,7 +10,7 @@ from dataclasses import replace
 from fractions import Fraction
 from typing import Any
 
-from epsilons.accuracy.relation import Relation
+from epsilons.accuracy.relation import WHOLE, Relation
 from epsilons.arguments.checks import check_truth
 from epsilons.arguments.options import DEFAULT_SHARE, TABLES
 from epsilons.arguments.reading import AskOptions, Call, check_call
@@ -159,6 +159,9 @@ class Dataset(Registered, Questions):
         other options are those of a mean. Missing values stand at the centre of the bounds. Means and sums of the
         column within the same bounds take it, without a condition.
         """
+        if self._facts.rows > 1:
+            rule, hint = f"Here people have up to {self._facts.rows} rows.", "a dataset with one row per person"
+            raise PlanError(WHOLE, rule=rule, suggest=hint)
         return Relation.bought_by(self.mean(column, share=share, **Relation.question(options)))
 
     def __str__(self) -> str:

@@ -224,6 +224,10 @@ class Predicate(ABC):
         """Whether one value meets it that is known without looking at rows; all columns are the same one."""
 
     @abstractmethod
+    def allows(self, name: str, value: Canonical | None) -> bool:
+        """Whether a row that has this value in a column can meet it, whatever stands in the other columns."""
+
+    @abstractmethod
     def tree(self) -> exp.Expr:
         """A fresh tree: 1 for the rows that meet the condition, 0 for all others."""
 
@@ -269,6 +273,9 @@ class Comparison(Predicate):
             found = value in self.values if sign == "IN" else bool(_SIGNS[sign](value, first))
         return found == (sign == self.sign)
 
+    def allows(self, name: str, value: Canonical | None) -> bool:
+        return name != self.column.name or self.holds(value)
+
     def tree(self) -> exp.Expr:
         if not self.values:
             return bit(missing(self.column)) if self.sign == "IS NULL" else present(self.column)
@@ -296,6 +303,9 @@ class Never(Predicate):
     def holds(self, value: Canonical | None) -> bool:
         return False
 
+    def allows(self, name: str, value: Canonical | None) -> bool:
+        return False
+
     def tree(self) -> exp.Expr:
         return whole(0)
 
@@ -317,6 +327,9 @@ class Several(Predicate):
 
     def holds(self, value: Canonical | None) -> bool:
         return (all if self.every else any)(part.holds(value) for part in self.parts)
+
+    def allows(self, name: str, value: Canonical | None) -> bool:
+        return (all if self.every else any)(part.allows(name, value) for part in self.parts)
 
     def tree(self) -> exp.Expr:
         return join_bits([part.tree() for part in self.parts], self.every)

@@ -62,7 +62,9 @@ def list_guesses(
     sources |= {one.name: one.source for one in known}
     found = []
     for name, value in in_use(question).items():
-        half, double = (predict(guessing(question, name, off), levels, weighting) for off in _off(question, name, value))
+        half, double = (
+            predict(guessing(question, name, off), levels, weighting) for off in _off(question, name, value)
+        )
         if (half, double) != (planned, planned):
             found.append(Guess(name, value, half, double, sources.get(name, "nothing is known")))
     return tuple(found)

@@ -137,6 +137,15 @@ def test_a_relation_of_one_column_is_not_that_of_another() -> None:
             name, column, options = asked
             with pytest.raises(eps.PlanError, match=r"over everyone.*'wage'|'wage' over everyone"):
                 people.plan(name, column, assume=found, **options)
+        refused: dict[str, Any] = {"where": "age > 35", "by": {"age": [30.0]}, "missing": "exclude"}
+        for name, value in refused.items():
+            with pytest.raises(eps.PlanError, match=rf"about everyone.*{name}"):
+                people.relation("wage", **{name: value})
+    with (
+        eps.Dataset(frame, person="id", preferences=1.0, ledger="memory", rows_per_person=2) as people,
+        pytest.raises(eps.PlanError, match="about everyone.*up to 2 rows"),
+    ):
+        people.relation("wage", bounds=(0, 100))
 
 
 def test_a_relation_says_where_missing_values_stand() -> None:

@@ -10,6 +10,7 @@ import pyarrow.parquet
 import pytest
 
 from epsilons.cli import app
+from epsilons.dataset import Dataset
 
 
 @pytest.fixture
@@ -53,3 +54,13 @@ def test_a_relation_is_bought_once_and_told_as_flags(capsys: pytest.CaptureFixtu
     assert "Asked before" in again.err
     assert told["distance"] == pytest.approx(told["bound"] * told["spread"])
     assert f"--assume {told['bound']:.4g} " in first.err
+    # The flags as they stand there ask what Python asks with `assume=relation`.
+    flags = first.err.split(": ")[-1].split()
+    assert ["--missing", "center"] == flags[-2:]
+    assert app.main(["plan", "people.toml", "mean", "wage", *flags, "--json"]) == 0
+    with Dataset.from_toml("people.toml") as people:
+        found = people.relation("wage")
+        planned = people.plan("mean", "wage", assume=found, missing="center")
+    shown = json.loads(capsys.readouterr().out)["rows"]
+    assert [row["mechanism"] for row in shown] == [row.mechanism for row in planned.rows]
+    assert shown[0]["error"] == pytest.approx(planned.best.error, rel=1e-3)

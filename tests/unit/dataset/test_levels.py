@@ -159,6 +159,23 @@ def test_what_the_roster_tells_takes_nothing_of_a_batch(people: eps.Dataset) -> 
     assert alone.plan().share == 0.0
 
 
+def test_a_count_of_some_who_chose_a_level_is_no_larger_than_the_level(people: eps.Dataset) -> None:
+    """Not even with so much noise; and where rows keep the word of a source, that word counts as well."""
+    asked = {"share": 0.001, "fresh": True}
+    for _ in range(4):
+        by = people.count(by={"privacy": ["open", "strict"], "wage": [0.0, 100.0]}, **asked)
+        for (level, _), (low, high) in by.interval().items():
+            assert 0 <= low <= high == {"open": 20, "strict": 50}[level]
+        assert all(by.value[key] <= by.interval()[key][1] and by.error[key] <= 50 for key in by.value)
+    both = people.count(where="privacy = 'open' AND wage > 10", **asked)
+    assert both.interval()[1] == 20
+    assert people.count(where="privacy = 'open' OR wage > 10", **asked).interval()[1] == 100
+    bins = people.histogram("wage", edges=[0, 50, 100], where="privacy <> 'strict'", **asked)
+    assert {high for _, high in bins.interval().values()} == {50}
+    people.set_level({99: "strict", 0: "open"})
+    assert people.count(where="privacy = 'open' AND wage > 10", **asked).interval()[1] == 20 + 1
+
+
 def test_an_error_is_reached_by_the_roster_without_a_rough_count(people: eps.Dataset) -> None:
     asked = {"bounds": (0, 100), "where": "privacy <> 'strict'"}
     error = 1.5 * people.plan("mean", "wage", **asked, share=1).best.expected

@@ -136,7 +136,10 @@ def relation(dataset: str, column: str, as_json: bool, **given: Any) -> None:
             output.print_json({**found.to_dict(), "spread": found.spread, "left": left, "stored": stored})
             return
         output.write(str(found))
-        output.note(f"In a command: --assume {found.bound:.4g} --spread {found.spread:.6g}.")
+        flags = [f"--assume {found.bound:.4g}", f"--spread {found.spread:.6g}"]
+        flags += ["--missing center"] if found.imputed else []
+        flags += [f"--bounds {','.join(f'{end:g}' for end in asked['bounds'])}"] if "bounds" in asked else []
+        output.note(f"In a command, of a mean or a sum without a condition: {' '.join(flags)}")
 
 
 #: The commands by the names that users type.
