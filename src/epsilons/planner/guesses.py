@@ -6,6 +6,7 @@ from dataclasses import dataclass, replace
 from typing import Any
 
 from epsilons.accuracy import FAMILIES
+from epsilons.arguments.checks import check_guess
 from epsilons.mechanisms.base import Mechanism, Weighing, find_error, weighting_of
 from epsilons.preferences import Levels
 from epsilons.statistics.additive import Counting
@@ -88,10 +89,10 @@ def _bounds(question: Question) -> tuple[float, float]:
 
 
 def guessing_all(question: Question, known: Sequence[Known]) -> Question:
-    """The same question with the guesses of past answers."""
+    """The same question with the guesses of past answers, and where these come from."""
     for one in known:
-        question = guessing(question, one.name, one.value)
-    return question
+        question = guessing(question, one.name, check_guess(one.name, one.value) or 0.0)
+    return replace(question, known=tuple([(one.name, f"from release {one.release}") for one in known]))
 
 
 def guessing(question: Question, name: str, value: float) -> Question:
