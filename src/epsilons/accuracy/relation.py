@@ -25,16 +25,19 @@ SUSPICIOUS = 0.01
 
 #: What a relation speaks of.
 WHOLE = "A relation is about everyone, each with one value."
-#: The two ends of what can be assumed, as a clause that follows a number.
+#: The two ends of what can be assumed, as a clause that follows a number, and how a guess is joined to it.
 _HOLDS = {
-    ASSUMPTIONS["unrelated"]: "if preferences and values are unrelated",
-    ASSUMPTIONS["nothing"]: "however preferences and values relate",
+    ASSUMPTIONS["unrelated"]: ("if preferences and values are unrelated", ", and "),
+    ASSUMPTIONS["nothing"]: ("however preferences and values relate", ", if "),
 }
 
 
 def holds(assumption: str) -> str:
     """When an error or an interval holds, as a clause that follows it."""
-    return _HOLDS.get(assumption, f"if {assumption}")
+    for told, (clause, joined) in _HOLDS.items():
+        if assumption.startswith(told):
+            return clause + assumption.removeprefix(told).replace(", and ", joined, 1)
+    return f"if {assumption}"
 
 
 @dataclass(frozen=True)

@@ -100,6 +100,8 @@ def check_bounds(bounds: Any, statistic: str) -> tuple[float, float]:
     return low, high
 
 
+#: A guessed density is held to so much, or so much less than everyone: how far levels may differ follows from it.
+_RAREST = 1e-6
 #: The least positive and the largest finite float: with them open intervals are closed ones.
 _POSITIVE, _FINITE, _BELOW_ONE = math.nextafter(0, 1), sys.float_info.max, math.nextafter(1, 0)
 #: The limits of arguments that are real numbers, their rule, and a value that works.
@@ -140,8 +142,11 @@ check_step, check_unbounded_step = partial(check_number, "step"), partial(check_
 
 
 def check_guess(name: str, guess: Any) -> float | None:
-    """A public guess as a float; None if there is none."""
-    return None if guess is None else check_number(name, guess)
+    """A public guess as a float; None if there is none. No density is certain: else people could not differ in it."""
+    if guess is None:
+        return None
+    number = check_number(name, guess)
+    return min(max(number, _RAREST), 1 - _RAREST) if name == "density" else number
 
 
 def check_share(share: Any) -> Fraction:

@@ -21,7 +21,6 @@ from numpy.typing import NDArray
 
 from epsilons.accuracy import FAMILIES
 from epsilons.accuracy.additive import Bars, Errors
-from epsilons.arguments.checks import ASSUMPTIONS
 from epsilons.arguments.reading import Settings
 from epsilons.errors import Argument, EpsilonsError, PlanError, Text
 from epsilons.guarantee import PERSONALIZED, to_epsilon
@@ -83,8 +82,6 @@ class Mechanism(ABC):
     needs_public_count: ClassVar[bool] = False
     #: One short clause on what it does, for plans.
     gist: ClassVar[str] = ""
-    #: What the predicted error takes for granted, a key of `ASSUMPTIONS`.
-    assumption: ClassVar[str] = "unrelated"
     #: Which kind of privacy it gives, and what must be said of it.
     privacy: ClassVar[str] = "personalized"
     kind: ClassVar[str] = PERSONALIZED
@@ -127,7 +124,7 @@ class Mechanism(ABC):
 
     def condition(self, question: Question, levels: Levels, answer: Answer | None = None) -> str:
         """What errors and intervals take for granted about preferences and values, as a clause."""
-        return ASSUMPTIONS["nothing"] if self.assumption == "nothing" else question.condition
+        return question.condition()
 
     def stated_error(self, question: Question, levels: Levels, answer: Answer) -> Errors:
         """The expected error once an answer is out: what its noisy sums say about the values is public by then."""
@@ -182,7 +179,7 @@ class Weighing(Mechanism):
         """Where everyone has the same weight, it does not matter who chose which level."""
         weighting = weighting_of(self, question, levels)
         alike = levels.left_out == 0 and weighting.coins is None and len(set(weighting.weights)) == 1
-        return ASSUMPTIONS["nothing"] if alike else super().condition(question, levels, answer)
+        return question.condition(alike=alike)
 
     def stated_error(self, question: Question, levels: Levels, answer: Answer) -> Errors:
         accuracy, predicted = FAMILIES[question.statistic.family], find_error(self, question, levels)

@@ -28,7 +28,6 @@ class Robust(Weighing):
 
     name: ClassVar[str] = "robust"
     gist: ClassVar[str] = "everyone by their epsilon, the public centre for the rest; one noise"
-    assumption: ClassVar[str] = "nothing"
     families: ClassVar[tuple[str, ...]] = ("linear",)
     serves_only: ClassVar[str] = "it serves counts, sums, means and histograms"
 

@@ -161,4 +161,4 @@ def _why(error: float, best: Mechanism, question: Question, levels: Levels) -> s
         unknown = f"No error can be predicted for a {question.statistic.name} without looking at the data"
         return f"{unknown}; {best.name!r} is the default: {reason}."
     least = "worst-case error of all;" if math.isinf(question.assume) else "predicted error of all, assuming that"
-    return f"Least {least} {question.condition}: {reason}."
+    return f"Least {least} {question.condition()}: {reason}."

@@ -6,6 +6,7 @@ from dataclasses import dataclass, replace
 from typing import Any
 
 from epsilons.accuracy import FAMILIES
+from epsilons.arguments.checks import check_guess
 from epsilons.display import show
 from epsilons.mechanisms.base import Mechanism, Weighing, find_error, weighting_of
 from epsilons.preferences import Levels
@@ -101,10 +102,10 @@ def _bounds(question: Question) -> tuple[float, float]:
 
 
 def guessing_all(question: Question, known: Sequence[Known]) -> Question:
-    """The same question with what is known in place of guesses."""
+    """The same question with what is known in place of guesses, and where that comes from."""
     for one in known:
-        question = guessing(question, one.name, one.value)
-    return question
+        question = guessing(question, one.name, check_guess(one.name, one.value) or 0.0)
+    return replace(question, known=tuple([(one.name, one.source) for one in known]))
 
 
 def guessing(question: Question, name: str, value: float) -> Question:

@@ -205,7 +205,7 @@ class Plan(Shown):
     @property
     def assumption(self) -> str:
         """What the ranking takes for granted, as a clause."""
-        return self.question.condition
+        return self.question.condition()
 
     @property
     def _shown_share(self) -> float:

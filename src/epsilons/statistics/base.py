@@ -3,9 +3,8 @@
 A statistic is a frozen value that holds the public arguments of a question (bounds, grid, edges) and its scope: a
 condition, groups, several rows per person, values left out. It turns values into a summary per level, in integers, and
 says how far one person can move that summary. Given who weighs how much, its family draws: `additive.Additive` by one
-integer vector per part, added up over people; `order.Order` by the sorted grid cells of the values. How far answers err
-is in `accuracy/`. Nothing here depends on a mechanism, and nothing raises because of a value: what is missing or not a
-number goes to the public default named in each file, what is out of bounds goes to the bound.
+integer vector per part, added up over people; `order.Order` by the sorted grid cells of the values. Nothing here
+depends on a mechanism, and nothing raises because of a value: what is missing goes to a public default.
 """
 
 from __future__ import annotations
@@ -36,8 +35,7 @@ if TYPE_CHECKING:
 
 Floats = NDArray[np.float64]
 
-#: Fixed-point weights have this many steps to one.
-FINE = 1 << 40
+FINE = 1 << 40  # fixed-point weights have this many steps to one
 
 
 @dataclass(frozen=True)
@@ -74,8 +72,7 @@ class Scope:
 
     def reach(self, low: int, high: int) -> dict[str, int]:
         """The L1 reach of sums to which a row adds from `low` to `high`, or nothing when it does not count."""
-        least, most = min(low, 0), max(high, 0)
-        far = max(-least, most)
+        least, most, far = min(low, 0), max(high, 0), max(abs(low), abs(high))
         return {"absent": self.rows * far, "replace": self.rows * (2 * far if self.cells > 1 else most - least)}
 
     def pair_reach(self, step: int) -> dict[str, int]:
@@ -160,6 +157,7 @@ class Question:
     privacy: str = "personalized"
     groups: tuple[int, ...] = ()
     bought: Bought | None = None
+    known: tuple[tuple[str, str], ...] = ()  # which guesses come from past answers, in words
 
     def __post_init__(self) -> None:
         check_name("neighbors", self.neighbors, NEIGHBORS)
@@ -169,15 +167,19 @@ class Question:
         told = self.assume if self.bought is None else self.bought.distance / self.statistic.related(self)[1]
         object.__setattr__(self, "assume", check_related(told))
 
-    @property
-    def condition(self) -> str:
-        """What errors and intervals take for granted about preferences and values, in the units of the column."""
-        if self.assume == 0 or math.isinf(self.assume):
-            return ASSUMPTIONS["nothing" if self.assume else "unrelated"]
-        what, spread = self.statistic.related(self)
-        source = "" if self.bought is None else f", {self.bought.source}"
-        told = f"no level's expected {what} is further than {self.assume * spread:,.4g} from everyone's{source}"
-        return told if spread > 0 else ASSUMPTIONS["nothing"]  # of the largest value no error is stated
+    def condition(self, *, alike: bool = False) -> str:
+        """What errors and intervals take for granted, in the units of the column; little if everyone weighs `alike`."""
+        statistic, assume = self.statistic, math.inf if alike else self.assume
+        what, spread = statistic.related(self) if 0 < assume < math.inf else ("", 0.0)
+        told = ASSUMPTIONS["nothing" if assume else "unrelated"]
+        if spread > 0:  # of the largest value no error is stated
+            source = "" if self.bought is None else f", {self.bought.source}"
+            told = f"no level's expected {what} is further than {assume * spread:,.4g} from everyone's{source}"
+        rests = self.assume if statistic.family == "variance" else assume  # noise alone rests on none, but bends that
+        for name, words in statistic.trusted.items() if math.isfinite(rests) else ():
+            guess, origin = getattr(self, name), dict(self.known).get(name, "given")
+            told += "" if guess is None else f", and {words} {guess:,.4g} ({origin})"
+        return told
 
     @classmethod
     def of(
@@ -223,9 +225,9 @@ class Statistic(ABC):
     summary: str
     #: Set where the number of values is private: with a condition, groups, several rows, values left out.
     scope: Scope | None = None
-
     #: Whether a part of every epsilon pays for an interval of its own.
     has_bracket: bool = False
+    trusted: ClassVar[dict[str, str]] = {}  # guesses that errors rest on also after an answer, in words
     #: Why there is no interval, where a caller decided so.
     no_interval: str = ""
 

@@ -142,10 +142,8 @@ class Regression(Average):
     def check_rows(self, features: int, people: int) -> None:
         """Refuse what has other features, or more people than exact sums allow."""
         if features != len(self.bounds):
-            what, hint = (
-                f"{show_count(features, 'feature')} and bounds for {len(self.bounds)}.",
-                Argument("bounds_X", (0, 1)),
-            )
+            what = f"{show_count(features, 'feature')} and bounds for {len(self.bounds)}."
+            hint = Argument("bounds_X", (0, 1))
             raise PlanError(what, rule="Every feature has public bounds.", suggest=(hint, ", or a pair of lists"))
         if people > MAX_PEOPLE:
             raise PlanError(f"{people:,} people.", rule=f"A model takes at most {MAX_PEOPLE:,}.")
@@ -250,6 +248,7 @@ class LinearRegression(Regression):
     target_bounds: tuple[float, float]
 
     name: ClassVar[str] = "linear_regression"
+    trusted: ClassVar[dict[str, str]] = {"spread": "targets stray from the model by about"}
     summary: ClassVar[str] = "products"  # type: ignore[misc]
     kappa: ClassVar[int] = 1
     aim: ClassVar[tuple[str, Callable[[Any], Any]]] = ("target_bounds", partial(check_bounds, statistic=name))

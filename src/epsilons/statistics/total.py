@@ -47,6 +47,7 @@ class Bounded(Additive):
     scope: Scope | None = None
 
     summary: ClassVar[str] = "steps"  # type: ignore[misc]
+    trusted: ClassVar[dict[str, str]] = {"spread": "values spread by about"}
 
     def __post_init__(self) -> None:
         object.__setattr__(self, "bounds", check_bounds(self.bounds, self.name))

@@ -41,6 +41,7 @@ class Variance(Average, Bounded):
 
     name: ClassVar[str] = "variance"
     family: ClassVar[str] = "variance"  # type: ignore[misc]
+    trusted: ClassVar[dict[str, str]] = {**Bounded.trusted, "location": "have a mean of about"}
 
     def identity(self) -> str:
         """Not that of the first version, which split every epsilon among the sums and drew otherwise."""

@@ -38,14 +38,14 @@ def test_other_assumptions_are_refused(assume: Any) -> None:
 
 def test_the_condition_is_in_the_units_of_the_column() -> None:
     wage = Mean((0.0, 1600.0))
-    assert Question(wage, assume=0.3).condition == "no level's expected mean is further than 120 from everyone's"
-    assert "further than 30 from" in Question(wage, assume=0.3, spread=100).condition
-    assert "expected share is further than 0.15 from" in Question(Count(), assume=0.3).condition
+    assert Question(wage, assume=0.3).condition() == "no level's expected mean is further than 120 from everyone's"
+    assert "further than 30 from" in Question(wage, assume=0.3, spread=100).condition()
+    assert "expected share is further than 0.15 from" in Question(Count(), assume=0.3).condition()
     median = Question(order.median((0, 1)), assume=0.3)
-    assert "share of people below the answer is further than 0.15" in median.condition
+    assert "share of people below the answer is further than 0.15" in median.condition()
     assert "nothing is assumed" in eps.plan("max", LEVELS, bounds=(0, 1)).assumption, "no distance of 0"
-    assert Question(wage).condition == "people's preferences say nothing about their values"
-    assert Question(wage, assume=math.inf).condition.startswith("nothing is assumed")
+    assert Question(wage).condition() == "people's preferences say nothing about their values"
+    assert Question(wage, assume=math.inf).condition().startswith("nothing is assumed")
 
 
 def test_answers_plans_and_rows_say_their_condition() -> None:
@@ -59,6 +59,40 @@ def test_answers_plans_and_rows_say_their_condition() -> None:
     # Where everyone weighs the same nothing needs to be assumed.
     even = eps.mean(values, LEVELS, bounds=(0, 100), assume=0.3, mechanism="minimum")
     assert even.assumption == plan["minimum"].assumption == "nothing is assumed about how preferences and values relate"
+
+
+@pytest.mark.parametrize("density", [0, 1])
+@pytest.mark.parametrize("statistic", ["count", "histogram", "sum"])
+def test_a_guess_that_is_certain_leaves_a_condition(statistic: str, density: int) -> None:
+    own: dict[str, Any] = {"count": {}, "histogram": {"edges": [0, 1, 2]}, "sum": {"bounds": (0, 1)}}[statistic]
+    ones = np.array(LEVELS) == min(LEVELS)
+    answer = getattr(eps, statistic)(ones * 1.0, LEVELS, density=density, mechanism="weighted", **own)
+    assert answer.assumption.startswith("no level's expected ")
+    assert "however" not in str(answer)
+    plan = eps.plan(statistic, LEVELS, density=density, **own)
+    assert plan.assumption == plan["weighted"].assumption == answer.assumption
+
+
+def test_a_guess_that_an_error_rests_on_is_part_of_the_condition() -> None:
+    values, told = [10.0, 90.0] * 500, "values spread by about 5 (given)"
+    given: dict[str, Any] = {"bounds": (0, 100), "spread": 5}
+    for name in ("mean", "sum", "variance"):
+        answer = getattr(eps, name)(values, LEVELS, **given, assume="unrelated", mechanism="weighted")
+        assert f"if preferences and values are unrelated, and {told}" in str(answer), name
+        assert eps.plan(name, LEVELS, **given).assumption.endswith(f", and {told}"), name
+    # Noise alone rests on no guess, but a variance bends with it.
+    even, bent = (
+        str(getattr(eps, name)(values, LEVELS, **given, mechanism="minimum")) for name in ("mean", "variance")
+    )
+    assert told not in even
+    assert f"however preferences and values relate, if {told}" in bent
+    worst = eps.mean(values, LEVELS, **given, assume="nothing", complete=True)
+    assert told not in str(worst)
+    # A quantile has its error from its own cells.
+    assert "spread by" not in str(eps.median(values, LEVELS, **given))
+    # The error of `robust` is expected under the assumption, its interval alone holds without.
+    robust = eps.mean(values, LEVELS, bounds=(0, 100), complete=True, mechanism="robust")
+    assert robust.assumption == "no level's expected mean is further than 7.5 from everyone's"
 
 
 def rows_of(means: list[float], noise: float = 0.0) -> list[dict[str, Any]]:
@@ -94,13 +128,14 @@ def test_a_relation_that_was_bought_is_a_distance_whatever_spread_is_guessed_lat
     assert found.distance == pytest.approx(found.bound * found.spread)
     said = f"no level's expected mean is further than {found.distance:.4g} from everyone's, as was found, 95% sure"
     for spread in (None, 5.0, 40.0):
+        guess = "" if spread is None else f", and values spread by about {spread:g} (given)"
         later = eps.mean(values, share=0.8, assume=found, spread=spread, mechanism="weighted", **given)
-        assert later.assumption == said
+        assert later.assumption == said + guess
         plan = eps.plan("mean", given["epsilons"], bounds=(0, 100), complete=True, assume=found, spread=spread)
-        assert plan.assumption == said
+        assert plan.assumption == said + guess
         assert plan.question.assume * plan.question.statistic.related(plan.question)[1] == pytest.approx(found.distance)
-        guessed = replace(plan.question, spread=3.0)  # as by a past answer
-        assert guessed.condition == said
+        guessed = replace(plan.question, spread=3.0, known=(("spread", "from release 7"),))
+        assert guessed.condition() == f"{said}, and values spread by about 3 (from release 7)"
 
 
 @pytest.mark.parametrize(
@@ -130,9 +165,8 @@ def test_a_relation_of_one_column_is_not_that_of_another() -> None:
     with eps.Dataset(frame, person="id", preferences=by_column, ledger="memory", ceiling=10, **told) as people:
         found = people.relation("wage", share=0.2)
         later = people.mean("wage", assume=found, mechanism="weighted", spread=2.0)
-        assert later.assumption.endswith(
-            f"further than {found.distance:.4g} from everyone's, as was found by release 1, 95% sure"
-        )
+        said = f"further than {found.distance:.4g} from everyone's, as was found by release 1, 95% sure"
+        assert later.assumption.endswith(f"{said}, and values spread by about 2 (given)")
         for asked in (("mean", "age", {}), ("count", None, {}), ("mean", "wage", {"where": "age > 35"})):
             name, column, options = asked
             with pytest.raises(eps.PlanError, match=r"over everyone.*'wage'|'wage' over everyone"):

@@ -76,7 +76,11 @@ def test_location_and_spread_come_from_answers_about_the_column() -> None:
     old = people.median("wage", where=FEW, share=0.1, entropy=seeded(3))
     assert guesses(people.plan("variance", "wage", where=FEW))["location"][1] == f"from release {old.number}"
     assert guesses(people.plan("variance", "wage", where="age >= 30"))["location"][1] == f"from release {mean.number}"
-    assert guesses(people.plan("variance", "wage", where=FEW))["spread"][1] == f"from release {variance.number}"
+    plan = people.plan("variance", "wage", where=FEW)
+    assert guesses(plan)["spread"][1] == f"from release {variance.number}"
+    guess = f"values spread by about {math.sqrt(variance.value):.4g} (from release {variance.number})"
+    assert guess in plan.assumption
+    assert guess in plan.ask().assumption
 
 
 def test_groups_are_guessed_by_their_average() -> None:
