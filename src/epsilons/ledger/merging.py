@@ -1,9 +1,11 @@
 """Cohorts stay few, whatever the years bring: where there are too many, neighbours become one.
 
 Newcomers and changes of mind make cohorts every day, and every question keeps them apart. A question reads and charges
-all of them, so there are at most `MOST`. Above that, people who stand alike are put together: those who have spent a
-little less count as having spent as much as those beside them, and nobody has more left than before. First those with
-one grant and level; where that is not enough, neighbouring grants that have no name, and the smaller one holds.
+all of them, so there are at most `MOST`, or `ROOM` for each way to stand that no merge can put together with another:
+where there are very many of these, merging would cost everyone much and make cohorts hardly fewer. Above that, people
+who stand alike are put together: those who have spent a little less count as having spent as much as those beside them,
+and nobody has more left than before. First those with one grant and level; where that is not enough, neighbouring
+grants that have no name, and the smaller one holds.
 
 What is lost is what people have left, as a part of what they granted. The merges that lose least are made first. A line
 of the journal says who went where and how much was added, and a person's statement says so, too.
@@ -12,7 +14,7 @@ Charges that could still be given back would keep cohorts apart: they are spent 
 """
 
 from collections import defaultdict
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field
 from fractions import Fraction
 from heapq import heapify, heappop, heappush
@@ -26,8 +28,8 @@ from epsilons.ledger.roster import MADE, Group, hash_people, write_sizes
 from epsilons.ledger.statements import read_epoch, spend
 from epsilons.storage.base import Connection
 
-#: So many cohorts have people at most, unless more than that stand differently.
-MOST = 4096
+#: So many cohorts have people at most, or so many for each way to stand that stays apart, if that is more.
+MOST, ROOM = 4096, 4
 #: Down to this part of them, so that not every change of the roster merges again.
 _DOWN_TO = Fraction(7, 8)
 
@@ -71,39 +73,43 @@ def _together(one: _Party, other: _Party) -> tuple[int | None, int]:
 
 
 def merge_cohorts(connection: Connection, at: str) -> None:
-    """Where more cohorts than `MOST` have people, make them fewer, in the transaction that made them."""
+    """Where too many cohorts have people, make them fewer, in the transaction that made them."""
     if connection.execute("SELECT count(*) FROM cohorts WHERE people > 0").fetchone()[0] <= MOST:
+        return
+    rows = connection.execute("SELECT * FROM cohorts WHERE people > 0").fetchall()
+    most = max(MOST, ROOM * len({_same_words(row) or _same_grant(row) for row in rows}))
+    if len(rows) <= most:
         return
     for (number,) in connection.execute("SELECT number FROM reservations WHERE state = 'reserved'").fetchall():
         spend(connection, number)
         journal.append(connection, "touch", at, {"number": number})
     rows = [dict(row) for row in connection.execute("SELECT * FROM cohorts WHERE people > 0 ORDER BY id")]
     parties = [_Party(row["granted"], row["spent"], row["people"], [row]) for row in rows]
-    parties = _merge_neighbours(parties, _same_grant, int(MOST * _DOWN_TO))
+    parties = _merge_neighbours(parties, _same_grant, int(most * _DOWN_TO))
     # A grant is lowered only where it must be; what a source says, which it will say again, last of all.
-    parties = _merge_neighbours(parties, _own_words, MOST)
-    parties = _merge_neighbours(parties, _same_words, MOST)
+    parties = _merge_neighbours(parties, _own_words, most)
+    parties = _merge_neighbours(parties, _same_words, most)
     merged = [party for party in parties if len(party.rows) > 1]
     if merged:
         _carry_out(connection, at, merged)
 
 
-def _same_grant(row: dict[str, Any]) -> tuple[Any, ...] | None:
+def _same_grant(row: Mapping[str, Any]) -> tuple[Any, ...] | None:
     return tuple(row[name] for name in ("state", "own", "datasets", "level", "granted"))
 
 
-def _own_words(row: dict[str, Any]) -> tuple[Any, ...] | None:
+def _own_words(row: Mapping[str, Any]) -> tuple[Any, ...] | None:
     return _same_words(row) if row["own"] else None
 
 
-def _same_words(row: dict[str, Any]) -> tuple[Any, ...] | None:
+def _same_words(row: Mapping[str, Any]) -> tuple[Any, ...] | None:
     """Grants that have a name stay as they are: a level may be redefined, and then means something else."""
     named = row["level"] is not None or row["granted"] is None or row["state"] != "active"
     return None if named else (row["own"], row["datasets"])
 
 
 def _merge_neighbours(
-    parties: list[_Party], alike: Callable[[dict[str, Any]], tuple[Any, ...] | None], goal: int
+    parties: list[_Party], alike: Callable[[Mapping[str, Any]], tuple[Any, ...] | None], goal: int
 ) -> list[_Party]:
     """Neighbours among those who are alike become one, least loss first, until there are few enough."""
     chains: dict[Any, list[_Party]] = defaultdict(list)

@@ -9,6 +9,7 @@ from pathlib import Path
 from random import Random
 from typing import Any
 
+import numpy as np
 import pytest
 
 import epsilons.ledger
@@ -18,6 +19,12 @@ from epsilons.ledger.consent import Word
 from epsilons.ledger.ledger import Ledger
 from support.ledger_recount import balances
 from support.ledgers import TERMS, Ask, application, key, nano, person
+
+
+@pytest.fixture(autouse=True)
+def _no_room(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Few people stand in few ways: merges happen as soon as there is one cohort too many."""
+    monkeypatch.setattr(merging, "ROOM", 1)
 
 
 def count(book: Ledger) -> int:
@@ -93,6 +100,25 @@ def test_levels_that_have_a_name_and_people_s_words_stay_apart(ledger: Ledger, m
     ledger.register(application("wages", levels, terms=replace(TERMS, allow_individual=True)))
     assert count(ledger) == 5
     assert lines(ledger, "merge") == []
+
+
+def test_newcomers_pay_for_nothing_where_people_stand_in_very_many_ways(
+    ledger: Ledger, ask: Ask, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Merging could not bring cohorts down to the number of these: it waits until there are four for each."""
+    monkeypatch.setattr(merging, "MOST", 2)
+    monkeypatch.setattr(merging, "ROOM", 4)
+    words = [Word(nano("0.1") * n, f"level {n}") for n in range(1, 4)]
+    for day in range(5):
+        assert lines(ledger, "merge") == []
+        assert count(ledger) == 3 * day
+        ledger.say([person(f"{day} {n}") for n in range(3)], np.arange(3), words)
+        assert [ledger.statement(person(f"{day} {n}")).rounded for n in range(3) if day < 4] == [0] * (3 * (day < 4))
+        ask(f"question {day}")
+    # Fifteen would be above four times three.
+    assert lines(ledger, "merge")
+    assert count(ledger) <= 12
+    ledger.verify()
 
 
 def test_charges_that_could_be_given_back_are_spent_by_a_merge(ledger: Ledger, monkeypatch: pytest.MonkeyPatch) -> None:
