@@ -115,7 +115,7 @@ FIGURES = {
         18,
         "default guesses, values as related as is assumed: stated errors within 25% of real ones in 90% of random "
         "settings (quantiles: a factor 1.5; where values have gaps at most 1.5 times too small, but for three standard "
-        "errors); the paper's count and median err as little as they are held to",
+        "errors, in 90%); the paper's count and median err as little as they are held to",
         "settings",
     ),
     "figure_18_engines": Figure(
