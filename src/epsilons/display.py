@@ -18,6 +18,8 @@ _NUMBER = re.compile(r"[-<]?\d")
 _NARROWEST = 8
 #: Levels of fewer people than this share a line of a printed table, and so do those beyond the largest few.
 _FEW_PEOPLE, _MOST_LEVELS = 20, 12
+#: More keys than these are counted, not listed.
+_MOST_KEYS = 6
 
 
 def show(number: Any) -> str:
@@ -33,9 +35,14 @@ def show(number: Any) -> str:
 
 
 def show_errors(error: Any) -> str:
-    """`± 2.4`, or from the least to the largest of several; nothing where none is known."""
-    known = [one for one in (error.values() if isinstance(error, dict) else [error]) if one is not None]
-    return f"± {show_span(known)}" if known else "± –"
+    """`± 2.4`, or from the least to the largest of several, and of which there is none."""
+    errors = error if isinstance(error, dict) else {"": error}
+    known = [one for one in errors.values() if one is not None]
+    if not known:
+        return "no error is known"
+    unknown = [show_key(key) for key, one in errors.items() if one is None]
+    named = ", ".join(unknown[:_MOST_KEYS]) + (f" and {len(unknown) - _MOST_KEYS} more" if unknown[_MOST_KEYS:] else "")
+    return f"± {show_span(known)}{f', none for {named}' if unknown else ''}"
 
 
 def show_span(numbers: Sequence[float]) -> str:

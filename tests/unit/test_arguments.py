@@ -94,3 +94,14 @@ def test_options_left_out_keep_their_defaults() -> None:
         for front in option.fronts:
             if option.name not in ("share", "error", "for_interval"):  # exact, or one of two
                 assert getattr(AskOptions.of({option.name: option.default}, front), option.name) == option.default
+
+
+def test_what_pays_for_an_interval_is_refused_where_nothing_is_paid_for() -> None:
+    values, bounds = [1, 2, 3] * 100, {"bounds": (0, 10)}
+    for name in ("mean", "sum", "variance", "max", "min"):
+        with pytest.raises(eps.PlanError, match=f"A {name} takes no 'for_interval'.*medians and quantiles"):
+            getattr(eps, name)(values, 1.0, **bounds, for_interval=0.4)
+        with pytest.raises(eps.PlanError, match="takes no 'for_interval'"):
+            eps.plan(name, [1.0] * 10, **bounds, for_interval=0.4)
+    assert eps.median(values, 1.0, **bounds, for_interval=0.4).models
+    assert eps.quantile(values, 1.0, 0.9, **bounds, for_interval=0.2).models

@@ -323,6 +323,12 @@ def test_the_release_tells_the_chances_and_rescales_totals() -> None:
     assert once.details["chances"] == [[0.5, pytest.approx(chance)], [1.0, 1.0]]
     assert once.details["fraction"] == pytest.approx(fraction)
     assert (once.details["rescaled"], again.details["rescaled"]) == (False, True)
+    assert "rescaled by chances of being in the sample, right if preferences and values are unrelated" in str(again)
+    assert (
+        f"Totals are divided by the average chance of being in the sample, {again.details['fraction']:.3g}."
+        in again.why
+    )
+    assert "rescaled" not in str(once) + once.why
     assert np.mean(scaled) == pytest.approx(2000, rel=0.01)
     assert np.mean(raw) == pytest.approx(2000 * fraction, rel=0.01)
     assert np.mean(raw) < 1900
@@ -347,6 +353,8 @@ def test_an_algorithm_may_ask_for_the_chances_of_its_records() -> None:
 
     found = [eps.personalize(weighted, values, epsilons, entropy=seeded(seed)).value for seed in range(40)]
     assert np.mean(found) == pytest.approx(values.sum(), rel=0.01)
+    with pytest.raises(eps.PlanError, match="scaled up twice"):
+        eps.personalize(weighted, values, epsilons, rescale=True)
     by_id = eps.personalize(
         weighted, [1.0, 1.0, 2.0], {"ann": 1.0, "bob": 1.0}, person=["ann", "ann", "bob"], rows_per_person=2
     )

@@ -278,6 +278,12 @@ def reads_call(entry: Entry, front: str) -> Callable[..., Any]:
 def fill_call(entry: Entry, front: str, values: Mapping[str, Any]) -> Call:
     """Sort arguments by what they are about, defaults filled in."""
     takes = list_arguments(entry, front)
+    if "for_interval" in values and not entry.pays_for_interval:
+        rule, hint = (
+            "It is for medians and quantiles, which pay for theirs.",
+            ("leave ", Argument("for_interval"), " out"),
+        )
+        raise PlanError(f"A {entry.name} takes no 'for_interval'.", rule=rule, suggest=hint)
     data = {name: values.get(name, argument.default) for name, argument in takes.leading.items()}
     own = {name: _read_value(argument, values.get(name, argument.default)) for name, argument in takes.own.items()}
     options = {name: value for name, value in values.items() if name in takes.options}

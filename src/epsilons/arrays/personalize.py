@@ -62,8 +62,8 @@ def personalize(
     The answer speaks of the sample. How likely everyone was to be in it is a public fact, in `details`: under "chances"
     by the epsilon that is used, under "fraction" on average. An algorithm that names an argument `chances` is given
     that of each record it sees, to weigh it by (Horvitz and Thompson 1952; weights of 1/chance move its answer by as
-    much, and its noise has to allow for that). `rescale=True` divides an answer of totals
-    by the average, which is right if preferences say nothing about values: numbers, lists, arrays and dicts of them.
+    much, and its noise has to allow for that). For others `rescale=True` divides an answer of totals by the average: of
+    numbers, lists, arrays and dicts of them. That is right if preferences say nothing about values, and the answer says so.
 
     The algorithm's claim covers all it does with any sample, an empty one included, and when it fails: that is an
     answer too, if only the text that it failed.
@@ -87,6 +87,9 @@ def personalize(
         whose = (Argument("person"), ", with one id per row")
         raise PlanError("Several rows per person, and nothing says whose they are.", suggest=whose)
     recipe = read_algorithm(algorithm, private_under, rows, neighbors)
+    if rescale and recipe.takes_chances:
+        rule, hint = "It weighs by them: totals would be scaled up twice.", ("leave ", Argument("rescale"), " out")
+        raise PlanError("The algorithm asks for the chances of its records.", rule=rule, suggest=hint)
     owners, roster = _people(data, epsilons, person)
     if roster.levels.all_public:
         raise PlanError("Everyone is public.", rule="There is nothing to protect.", suggest="run it on the data itself")
@@ -253,13 +256,16 @@ def algorithm_release(
     details: Mapping[str, Any],
 ) -> Release:
     """The result of another's private algorithm on a sample; the promise rests on their claim, which it names."""
+    why = f"A random sample, likelier the more was granted; then the algorithm at {to_epsilon(threshold):.4g}."
+    if details["rescaled"]:
+        why += f" Totals are divided by the average chance of being in the sample, {details['fraction']:.3g}."
     return build_release(
         account,
         Guarantee(neighbors, account.losses, caveats=list_caveats(levels, private, (claim,))),
         statistic=name,
         value=value,
         mechanism="sample",
-        why=f"A random sample, likelier the more was granted; then the algorithm at {to_epsilon(threshold):.4g}.",
+        why=why,
         assumption=ASSUMPTIONS["unrelated"],
         no_interval="How far this algorithm errs is not known here.",
         details={"threshold": to_epsilon(threshold), **details},

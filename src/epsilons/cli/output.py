@@ -178,13 +178,16 @@ def _explain(release: Release, verbose: bool) -> str:
     """Who answered and how far it errs; why there is no interval."""
     if release.error == 0:
         return release.why
-    error = "" if release.error is None else f", error {show_errors(release.error)}{release.error_source}"
+    stated = release.error.values() if isinstance(release.error, dict) else [release.error]
+    told = any(one is not None for one in stated)
+    error = f", error {show_errors(release.error)}{release.error_source}" if told else ""
     error += "" if release.models or not error else f" {holds(release.assumption)}"
     why = f" {release.why}" if verbose else ""
     none = f" No interval: {release.no_interval[:1].lower()}{release.no_interval[1:]}" if release.no_interval else ""
     if release.models and release.no_error:
-        none = f" No error: {release.no_error[:1].lower()}{release.no_error[1:]}"
-    return f"By {release.mechanism}{error}.{why}{none}"
+        none = f" No error{' there' if told else ''}: {release.no_error[:1].lower()}{release.no_error[1:]}"
+    quality = f" {release.details['quality']}" if "quality" in release.details else ""
+    return f"By {release.mechanism}{error}.{why}{none}{quality}"
 
 
 def _charges(remaining: Remaining, answers: Answers, stored: bool) -> str:

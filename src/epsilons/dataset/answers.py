@@ -94,7 +94,10 @@ class Answers(Shown, Mapping[str, Release]):
         return [*keyed, *(text for name in self for text in (name, "95% interval"))], rows
 
     def sheets(self) -> list[Sheet]:
-        notes = [f"{name}: {show_errors(release.error)} ({release.mechanism})" for name, release in self.items()]
+        notes = []
+        for name, release in self.items():
+            notes.append(f"{name}: {show_errors(release.error)} ({release.mechanism})")
+            notes += [f"{name}: {release.details['quality']}"] if "quality" in release.details else []
         holds = " and ".join(dict.fromkeys(release.assumption for release in self.values()))
         cited = cite(*self.values())
         return [Sheet("", *self.table(), [*notes, f"Condition: {holds}.", *([f"{cited}."] if cited else [])])]

@@ -101,8 +101,12 @@ class Query:
             raise PlanError(f"Keys of {name!r}, by which nothing is grouped.", suggest=f"GROUP BY {name}")
         by = {name: keys[name] for name in self.groups} or None
         noted = []
+        # What pays for intervals is for the aggregates that take it; a query without any refuses it.
+        paying = {one.statistic for one in self.aggregates if CATALOGUE[one.statistic].pays_for_interval}
         for one in self.aggregates:
-            arguments: dict[str, Any] = dict(one.arguments)
+            arguments: dict[str, Any] = {**dict(one.arguments), **options}
+            if paying and one.statistic not in paying:
+                arguments.pop("for_interval", None)
             if one.column is not None and one.statistic != "count":
                 if one.column not in bounds:
                     what, example = f"A {one.statistic} of {one.column!r} needs bounds.", {one.column: (0, 100)}
@@ -112,7 +116,7 @@ class Query:
             if one.present:
                 there = '"' + str(one.column).replace('"', '""') + '" IS NOT NULL'
                 where = there if where is None else f"({where}) AND {there}"
-            pending = batch.add(one.statistic, *column, name=one.name, where=where, by=by, **arguments, **options)
+            pending = batch.add(one.statistic, *column, name=one.name, where=where, by=by, **arguments)
             pending.groups = self.labels
             noted.append(pending)
         return tuple(noted)

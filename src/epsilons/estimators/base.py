@@ -12,7 +12,7 @@ from sklearn.exceptions import DataConversionWarning
 from sklearn.utils.validation import check_array, check_consistent_length, check_is_fitted, validate_data
 
 from epsilons.arguments.checks import check_entropy
-from epsilons.arguments.options import ARRAYS, options_of
+from epsilons.arguments.options import ARRAYS, FOR_INTERVAL, options_of
 from epsilons.arguments.reading import check_call, check_known, take_places
 from epsilons.calls import make_signature
 from epsilons.engines.readings import is_list, quietly
@@ -58,6 +58,7 @@ class PersonalizedModel(BaseEstimator):  # type: ignore[misc]
     #: The function on arrays that fits it, and the public fact that it needs besides the features' bounds.
     _function: ClassVar[Callable[..., Release]]
     _fact: ClassVar[str]
+    for_interval: float
 
     def __sklearn_tags__(self) -> Any:
         tags = super().__sklearn_tags__()
@@ -78,6 +79,8 @@ class PersonalizedModel(BaseEstimator):  # type: ignore[misc]
         # scikit-learn remembers the number of columns and their names.
         matrix = self._matrix(X, reset=True)
         fact = self._find_fact(y)
+        # A model takes no such thing, and says so where one was given.
+        untouched = {"for_interval"} if self.for_interval == FOR_INTERVAL else set()
         self.release_ = type(self)._function(
             matrix,
             self._check_target(y, matrix),
@@ -85,7 +88,7 @@ class PersonalizedModel(BaseEstimator):  # type: ignore[misc]
             bounds_X=self.bounds_X,
             entropy=entropy,
             **{self._fact: fact},
-            **{name: getattr(self, name) for name in PARAMETERS},
+            **{name: getattr(self, name) for name in PARAMETERS if name not in untouched},
         )
         self._edges = tuple(np.asarray(edge, dtype=np.float64) for edge in self.bounds_X)
         intercept, *slopes = self.release_.value.values()

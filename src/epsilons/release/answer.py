@@ -211,6 +211,8 @@ class Release(Shown):
         since = "".join(f" [{caveat[:-1]}]" for caveat in self.guarantee.caveats if caveat.startswith(NOT_DP))
         warning = since if self.private else " [NOT PRIVATE: seeded]"
         held = "" if self.error in (None, 0.0) and not self.models else f" {holds(self.assumption)}"
+        if self.details.get("rescaled") and not isinstance(self.value, str):  # the totals of a sample
+            held = f", rescaled by chances of being in the sample, right {holds(self.assumption)}"
         told = f"{self.question}: {shown}{error}{held} ({self.mechanism}, {self.guarantee.kind}){warning}"
         return printable(told) + (f"\n{self.citation}" if self.citation else "")
 

@@ -34,6 +34,8 @@ class Entry:
     #: What becomes of a person whose value is missing: not counted, or left out; at the centre if asked for, and
     #: against the word that nothing is missing, but for mechanisms that leave them out then, too.
     missing: Literal["left out", "not counted", "left out or centred"] = "left out"
+    #: Whether a part of its budget pays for its interval: `for_interval` says which.
+    pays_for_interval: bool = False
 
     def own(self, front: str) -> dict[str, Parameter]:
         """Its own arguments on a front, by name."""

@@ -335,7 +335,9 @@ def _entry(name: str, make: Callable[..., Order], what: str, *sql: str, **other:
 
 _Q = Parameter("q", float, None, "The part of the values below it.", positional=True, required=True)
 ENTRIES = (
-    _entry("median", median, "The median", "Median", more=" (65,536 steps unless `step` is given)"),
+    _entry(
+        "median", median, "The median", "Median", more=" (65,536 steps unless `step` is given)", pays_for_interval=True
+    ),
     _entry(
         "quantile",
         quantile,
@@ -345,6 +347,7 @@ ENTRIES = (
         table_doc="The value below which a fraction `q` lies, on a public grid of possible answers.",
         help="The value below which a part Q of the values lies.",
         command="epsilons quantile people.toml wage 0.9 --bounds 0,100 --share 0.05",
+        pays_for_interval=True,
     ),
     _entry("min", minimum, "The smallest value", "Min"),
     _entry("max", maximum, "The largest value", "Max"),

@@ -177,7 +177,7 @@ def test_a_relation_of_one_column_is_not_that_of_another() -> None:
                 people.relation("wage", **{name: value})
     with (
         eps.Dataset(frame, person="id", preferences=1.0, ledger="memory", rows_per_person=2) as people,
-        pytest.raises(eps.PlanError, match="about everyone.*up to 2 rows"),
+        pytest.raises(eps.PlanError, match=r"about everyone.*up to 2 rows"),
     ):
         people.relation("wage", bounds=(0, 100))
 

@@ -3,14 +3,18 @@
 from __future__ import annotations
 
 import json
+from dataclasses import replace
 from pathlib import Path
 
 import pyarrow as pa
 import pyarrow.parquet
 import pytest
 
-from epsilons.cli import app
+import epsilons as eps
+from epsilons.cli import app, output
 from epsilons.dataset import Dataset
+from epsilons.dataset.answers import as_table
+from epsilons.display import show_errors
 
 
 @pytest.fixture
@@ -38,6 +42,28 @@ def test_what_comes_from_the_roster_was_not_asked_before(capsys: pytest.CaptureF
     assert app.main(["count", "people.toml", "--where", "level = 'strict'", "--json"]) == 0
     told = json.loads(capsys.readouterr().out)
     assert (told["interval"], told["stored"]) == ([10, 10], False)
+    for planned in (["plan", "people.toml", "count"], ["count", "people.toml", "--dry-run"]):
+        assert app.main([*planned, "--where", "level = 'strict'"]) == 0
+        assert capsys.readouterr().out.startswith("Free. It comes from the roster")
+
+
+def test_an_answer_says_which_groups_have_no_error() -> None:
+    answer = eps.histogram(["north", "south"] * 50, 1.0, categories=["north", "south"])
+    some, none = (
+        replace(answer, error={"north": 2.5, "south": None}),
+        replace(answer, error=dict.fromkeys(answer.value)),
+    )
+    assert "error ± 2.5, none for south. No error there: it is not clear" in output._explain(some, False)
+    assert ": ± 2.5, none for south (" in str(as_table(some))
+    assert output._explain(none, False).startswith(f"By {answer.mechanism}. No error: it is not clear")
+    assert ": no error is known (" in str(as_table(none))
+    assert show_errors(dict.fromkeys("abcdefgh") | {"a": 1.0}) == "± 1, none for b, c, d, e, f, g and 1 more"
+
+
+@pytest.mark.usefixtures("registered")
+def test_a_command_says_how_good_a_model_is(capsys: pytest.CaptureFixture[str]) -> None:
+    assert app.main(["linear-regression", "people.toml", "wage", "id", "--bounds", "id=0,40", "--share", "0.05"]) == 0
+    assert "R2 " in capsys.readouterr().out
 
 
 @pytest.mark.usefixtures("registered")
@@ -56,7 +82,7 @@ def test_a_relation_is_bought_once_and_told_as_flags(capsys: pytest.CaptureFixtu
     assert f"--assume {told['bound']:.4g} " in first.err
     # The flags as they stand there ask what Python asks with `assume=relation`.
     flags = first.err.split(": ")[-1].split()
-    assert ["--missing", "center"] == flags[-2:]
+    assert flags[-2:] == ["--missing", "center"]
     assert app.main(["plan", "people.toml", "mean", "wage", *flags, "--json"]) == 0
     with Dataset.from_toml("people.toml") as people:
         found = people.relation("wage")

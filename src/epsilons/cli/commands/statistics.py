@@ -43,8 +43,15 @@ def _command(entry: Entry) -> click.Command:
 
 def _show_plan(people: Dataset, entry: Entry, asked: dict[str, Any], as_json: bool) -> None:
     """The plan of the question as the command asks it: by its own flags, whatever was answered before."""
+    from epsilons.dataset.attempt import NothingToPlanError
+
     column, where = asked.pop("target" if entry.model else "column", None), asked.get("where")
-    plan = people.plan(entry.name, column, **asked, past=False)
+    try:
+        plan = people.plan(entry.name, column, **asked, past=False)
+    except NothingToPlanError as nothing:
+        told = f"Free. {nothing.rule}"
+        output.print_json({"free": nothing.rule, "where": where}) if as_json else output.write(told)
+        return
     if as_json:
         output.print_json({**plan.to_dict(), "where": where})
         return
