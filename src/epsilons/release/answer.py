@@ -118,7 +118,7 @@ class Release(Shown):
             raise PlanError("There is no honest interval for this answer.", rule=rule)
         else:
             pairs = zip(numbers.items(), self.models, strict=True)
-            found = {k: _plain_pair(bar.interval(float(v), confidence, population)) for (k, v), bar in pairs}
+            found = {k: tuple(map(float, bar.interval(float(v), confidence, population))) for (k, v), bar in pairs}
         return found if isinstance(self.value, dict) else found[None]
 
     @property
@@ -129,9 +129,12 @@ class Release(Shown):
 
     @property
     def error_source(self) -> str:
-        """What an error rests on that no released number bears out: " by the plan's guesses", or nothing."""
-        planned = self.models is None and self.error and not isinstance(self.value, dict)
-        return " by the plan's guesses" if planned else ""
+        """What an error rests on that no released number bears out, or of a model what it is the error of."""
+        if not self.error or self.models is not None or isinstance(self.error, dict):
+            return ""
+        if isinstance(self.value, dict):  # one error for all coefficients together
+            return f" in predicted {'probabilities' if self.statistic.startswith('logistic') else 'values'}"
+        return " by the plan's guesses"
 
     def to_dict(self) -> dict[str, Any]:
         """Plain values that survive JSON, and `from_dict` undoes."""
@@ -339,10 +342,6 @@ def list_caveats(levels: Levels, private: bool, own: tuple[str, ...], notes: tup
         lost = f"by {levels.rounding_loss:.1%} on average"
         caveats.append(f"More than 256 distinct preferences were rounded down to a fixed ladder, {lost}.")
     return (*caveats, *notes)
-
-
-def _plain_pair(ends: tuple[Any, Any]) -> tuple[float, float]:
-    return float(ends[0]), float(ends[1])
 
 
 def _listed(value: Any) -> list[Any]:
