@@ -118,7 +118,8 @@ class Release(Shown):
             raise PlanError("There is no honest interval for this answer.", rule=rule)
         else:
             pairs = zip(numbers.items(), self.models, strict=True)
-            found = {k: tuple(map(float, bar.interval(float(v), confidence, population))) for (k, v), bar in pairs}
+            ends = [(k, bar.interval(float(v), confidence, population)) for (k, v), bar in pairs]
+            found = {k: (float(low), float(high)) for k, (low, high) in ends}
         return found if isinstance(self.value, dict) else found[None]
 
     @property
