@@ -183,7 +183,7 @@ def part_not_too_small(settings: int, runs: int) -> float:
 @pytest.mark.soak
 @pytest.mark.figure("figure_18_errors")
 def test_stated_errors_are_seldom_too_small_beside_gaps(record_property: Callable[[str, Any], None]) -> None:
-    """Where a release rarely shows the far side of a gap at all, no by-product tells of it: the interval holds there."""
+    """Where a release rarely shows the far side of a gap, no by-product tells of it; the interval holds there."""
     record_property("size", 100)
     assert part_not_too_small(100, 200) >= 0.9
 

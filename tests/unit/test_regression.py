@@ -308,3 +308,33 @@ def test_lengths_and_epsilons_are_needed() -> None:
     ):
         with pytest.raises(kind):
             eps.linear_regression(*arguments, **BOUNDS)
+
+
+@pytest.mark.parametrize("budget", [0.1, 1.0])
+def test_the_error_of_a_logistic_model_is_that_of_its_probabilities(budget: float) -> None:
+    random = np.random.default_rng(1)
+    X, epsilons = random.uniform(0, 1, (5_000, 1)), random.choice([0.5, 1.0, 2.0], 5_000) * budget
+    y = random.random(5_000) < 1 / (1 + np.exp(1.5 - 3 * X[:, 0]))
+    asked: dict[str, Any] = {"bounds_X": (0, 1), "classes": (False, True), "complete": True, "assume": "unrelated"}
+
+    def probabilities(model: Any) -> Any:
+        return 1 / (1 + np.exp(-model.value["intercept"] - model.value["x1"] * X[:, 0]))
+
+    exact, squares, stated = probabilities(eps.logistic_regression(X, y, eps.PUBLIC, **asked)), [], []
+    for seed in range(30):
+        model = eps.logistic_regression(X, y, epsilons, **asked, entropy=seeded(seed))
+        squares.append(np.mean((probabilities(model) - exact) ** 2))
+        stated.append(model.error)
+    assert 0.5 < math.sqrt(np.mean(squares)) / math.sqrt(np.mean(np.square(stated))) < 1.2
+    assert f"± {model.error:.4g} in predicted probabilities" in str(model)
+
+
+def test_a_model_of_whom_nobody_may_count_has_no_error() -> None:
+    X, y, epsilons = people(2_000)
+    gone = eps.linear_regression(X, np.full(2_000, np.nan), epsilons, **BOUNDS, mechanism="weighted", entropy=seeded(1))
+    assert gone.error is None
+    assert gone.no_error
+    assert "±" not in str(gone)
+    there = eps.linear_regression(X, y, epsilons, **BOUNDS, mechanism="weighted", entropy=seeded(1))
+    assert there.error is not None
+    assert "in predicted values" in str(there)

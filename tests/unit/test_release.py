@@ -220,14 +220,16 @@ def test_with_everyone_public_the_answer_is_exact_and_labelled_so(
     monkeypatch.setitem(globals(), "EPSILONS", [eps.PUBLIC] * 8)
     release = ASKED[name]()
     assert release.value == pytest.approx(value, rel=1e-4)
-    assert (release.mechanism, release.error) == ("exact", 0.0)
+    rounded = 10 / 65_536 / 2 if name in ("median", "min", "max", "kth_largest", "quantile") else 0.0
+    assert (release.mechanism, release.error) == ("exact", pytest.approx(rounded / math.sqrt(3)))
     assert release.guarantee.kind == NO_PROMISE
     assert "no privacy" in str(release)
     assert release.charges == {math.inf: 0.0}
     assert release.levels == {math.inf: "public"}
     assert "Everyone on the roster chose public" in release.why
     same = {key: (one, one) for key, one in release.value.items()} if isinstance(release.value, dict) else None
-    assert release.interval() == (same or (release.value, release.value))
+    about = None if same else (max(release.value - rounded, 0.0), release.value + rounded)
+    assert release.interval() == (same or pytest.approx(about))
     with pytest.raises(eps.PlanError, match="exact for the people on the roster"):
         release.interval(target="population")
     assert eps.Release.from_dict(json.loads(json.dumps(release.to_dict(), allow_nan=False))) == release
@@ -311,3 +313,51 @@ def test_an_answer_about_some_rows_says_which() -> None:
         assert eps.Release.from_dict(plain) == everyone
         assert plain.pop("where") == ""  # what was stored before there were conditions reads the same
         assert eps.Release.from_dict(plain) == everyone
+
+
+@pytest.mark.parametrize("epsilons", [5.0, eps.PUBLIC])
+def test_a_coarse_grid_is_part_of_the_error_and_the_interval(epsilons: float) -> None:
+    """Values between 40 and 45 all stand at 40: nobody can tell where among them the median is."""
+    for value in (35.1, 42.1, 44.9):
+        answer = eps.median([value] * 4000, epsilons, bounds=(0, 100), step=10)
+        low, high = answer.interval()
+        assert low <= value <= high
+        assert (answer.value, low, high) == (40, 35, 45)
+        assert answer.error == pytest.approx(10 / math.sqrt(12), rel=0.01)
+    # Where the grid ends before the bounds, its last point stands for all that lies beyond.
+    last = eps.max([99.0] * 4000, eps.PUBLIC, bounds=(0, 100), step=60)
+    assert (last.value, last.interval()) == (60, (20, 100))
+    fine = eps.median([42.1] * 4000, epsilons, bounds=(0, 100))
+    assert 0 < fine.error < 0.001
+    assert fine.interval()[0] <= 42.1 <= fine.interval()[1]
+
+
+@pytest.mark.parametrize(
+    ("name", "limits"), [("mean", (0, 100)), ("median", (0, 100)), ("max", (0, 100)), ("variance", (0, 2500))]
+)
+def test_an_exact_answer_of_nobody_has_no_error(name: str, limits: tuple[float, float]) -> None:
+    answer = getattr(eps, name)([None] * 40, eps.PUBLIC, bounds=(0, 100))
+    assert (answer.error, answer.interval()) == (None, limits)
+    assert "± unknown (exact" in str(answer)
+    assert "Nobody counts" in answer.no_error
+    assert eps.Release.from_dict(json.loads(json.dumps(answer.to_dict()))) == answer
+    somebody = getattr(eps, name)([*[None] * 39, 7.0], eps.PUBLIC, bounds=(0, 100))
+    assert somebody.error < 0.001
+    assert eps.count([None] * 40, eps.PUBLIC).error == eps.sum([None] * 40, eps.PUBLIC, bounds=(0, 100)).error == 0
+
+
+def test_exact_groups_and_models_of_nobody_have_no_error() -> None:
+    table = pa.table({"id": range(40), "x": [7.0] * 40, "r": ["a"] * 40})
+    given: dict[str, Any] = {"preferences": eps.PUBLIC, "ledger": "memory", "bounds": {"x": (0, 100)}}
+    with eps.Dataset(table, person="id", **given) as people:
+        answer = people.mean("x", by={"r": ["a", "z"]})
+        assert answer.error == {"a": 0.0, "z": None}
+        assert answer.interval()["z"] == (0, 100)
+        assert people.median("x", where="r = 'z'").error is None
+    missing = [math.nan] * 40
+    model = eps.linear_regression([[x] for x in missing], missing, eps.PUBLIC, bounds_X=(0, 1), bounds_y=(0, 1))
+    assert model.error is None
+    assert "±" not in str(model)
+    with pytest.raises(eps.PlanError, match="Nobody counts"):
+        model.interval()
+    assert "Nobody counts" in model._repr_html_()

@@ -63,6 +63,21 @@ class ErrorModel(ErrorBar):
 
 
 @dataclass(frozen=True)
+class ExactBar(ErrorBar):
+    """Of an exact answer: values were `rounded` to its grid by so much at most; of nobody's anything is possible."""
+
+    no_error: ClassVar[str] = "Nobody counts, so there is no such number."
+
+    rounded: float
+    limits: tuple[float, float]
+
+    def interval(self, value: float, confidence: float, population: bool) -> tuple[float, float]:
+        """Where the statistic lies for certain."""
+        low, high = self.limits
+        return max(value - self.rounded, low), min(value + self.rounded, high)
+
+
+@dataclass(frozen=True)
 class FractionBar(ErrorBar):
     """Of a count of people who are each counted once or not at all: its error depends on the count itself.
 

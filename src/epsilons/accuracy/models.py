@@ -35,10 +35,12 @@ class ModelAccuracy(SumAccuracy):
     def stated_error(
         self, question: Question, levels: Levels, weighting: Weighting, answer: Answer, predicted: Errors
     ) -> Errors:
-        """What is not noise as before, with the relation's part; the noise by the sums that are out."""
+        """What is not noise as before, with the relation's part; the noise by the sums that are out. None of nobody."""
         statistic, effect = cast(Regression, question.statistic), Effect.of(question, levels, weighting)
         assert answer.sums is not None
         loss = statistic.loss(question, answer.sums, weighting, levels)
+        if not loss.somebody:
+            return None
         before = max(float(predicted) ** 2 - float(self.noise(effect, effect.facts.moments)), 0.0)
         return min(math.sqrt(before + statistic.unit**2 * loss.error), statistic.max_error)
 

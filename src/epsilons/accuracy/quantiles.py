@@ -53,6 +53,11 @@ class QuantileBar(ErrorBar):
     drawn: float
 
     def interval(self, value: float, confidence: float, population: bool) -> tuple[float, float]:
+        """On the grid, and half a step more on either side: so far values may have been rounded to it."""
+        (low, high), half = self._on_grid(value, confidence, population), self.step / 2
+        return max(low - half, self.bounds[0]), min(high + half, self.bounds[1])
+
+    def _on_grid(self, value: float, confidence: float, population: bool) -> tuple[float, float]:
         """Between the last cut that is shown to lie left of the quantile, and the first that is not left of it."""
         low, high = self.bounds
         reach = self._reach(confidence, population)
@@ -75,7 +80,7 @@ class QuantileBar(ErrorBar):
         both sides that the quantile lies within the bounds: then how far off the answer is depends on values that were
         not seen.
         """
-        low, high = self.interval(value, 0.95, population=False)
+        low, high = self._on_grid(value, 0.95, population=False)
         reach, whole = float(self._reach(0.95, population=False).max(initial=0.0)), float(sum(self.weights))
         # All cells together may look heavier than they are, by their noise.
         certain = whole - 1.5 * math.sqrt(2 * len(self.weights))
@@ -84,15 +89,16 @@ class QuantileBar(ErrorBar):
         curve = rising(np.array([-self.q * whole, *rising(self._heights()), (1 - self.q) * whole]))
         left, middle, right = (float(np.interp(height, curve, self._places)) for height in (-reach, 0.0, reach))
         sides = [away for end, away in ((low, middle - left), (high, right - middle)) if end not in self.bounds]
+        rounding = self.step / math.sqrt(12)
         if not sides:  # one value at a bound, which nearly everybody has
-            return high - low
+            return math.hypot(high - low, rounding)
         off, side = math.hypot(self.luck, self.slack, self.drawn), sum(sides) / len(sides)
         drawn = math.hypot(self.luck, self.drawn) / math.sqrt(2) * _LAPLACE
         moved = np.concatenate([drawn - self.slack, drawn + self.slack])
         shown = float(np.mean((np.interp(moved, curve, self._places) - middle) ** 2))
         even = (off * side / reach) ** 2
         gap = self._gap(value, (low, high), (left, right), reach / max(side, self.step), off)
-        return min(math.sqrt(max((even + shown) / 2, gap)), self.bounds[1] - self.bounds[0])
+        return min(math.sqrt(max((even + shown) / 2, gap) + rounding**2), self.bounds[1] - self.bounds[0])
 
     def _gap(
         self, value: float, within: tuple[float, float], seen: tuple[float, float], density: float, off: float

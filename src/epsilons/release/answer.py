@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, Any, cast
 from epsilons import guarantee as promises
 from epsilons.accuracy.additive import Errors
 from epsilons.accuracy.count import CountBar
-from epsilons.accuracy.intervals import ErrorBar, ErrorModel, FractionBar, RatioBar
+from epsilons.accuracy.intervals import ErrorBar, ErrorModel, ExactBar, FractionBar, RatioBar
 from epsilons.accuracy.quantiles import QuantileBar
 from epsilons.accuracy.relation import holds
 from epsilons.accuracy.variance import VarianceBar
@@ -42,7 +42,7 @@ EVERYONE_PUBLIC = "Everyone on the roster chose public, so the exact answer is r
 _CITED: dict[str, Any] = {
     "dataset": "", "version": "", "column": "", "where": "", "by": (), "at": "", "number": None
 }  # fmt: skip
-_KINDS = (ErrorModel, CountBar, FractionBar, RatioBar, QuantileBar, VarianceBar)
+_KINDS = (ErrorModel, ExactBar, CountBar, FractionBar, RatioBar, QuantileBar, VarianceBar)
 _BARS: dict[str, type[ErrorBar]] = {bar.__name__: bar for bar in _KINDS}
 #: Keys that JSON does not know: their type, and how they are read back.
 _TAGGED: dict[str, tuple[type, Callable[[str], Hashable]]] = {
@@ -111,14 +111,15 @@ class Release(Shown):
         confidence = check_confidence(confidence)
         population = check_name("target", target, ("roster", "population")) == "population"
         numbers = self.value if isinstance(self.value, dict) else {None: self.value}
-        if self.mechanism == EXACT and not population:
+        if self.mechanism == EXACT and not (population or self.models or self.no_interval):
             found = {key: (value, value) for key, value in numbers.items()}
-        elif self.models is None:
+        elif self.models is None or (self.mechanism == EXACT and population):
             rule = self.no_interval or "It is exact for the people on the roster, and says nothing of others."
             raise PlanError("There is no honest interval for this answer.", rule=rule)
         else:
             pairs = zip(numbers.items(), self.models, strict=True)
-            found = {k: _plain_pair(bar.interval(float(v), confidence, population)) for (k, v), bar in pairs}
+            ends = [(k, bar.interval(float(v), confidence, population)) for (k, v), bar in pairs]
+            found = {k: (float(low), float(high)) for k, (low, high) in ends}
         return found if isinstance(self.value, dict) else found[None]
 
     @property
@@ -129,9 +130,12 @@ class Release(Shown):
 
     @property
     def error_source(self) -> str:
-        """What an error rests on that no released number bears out: " by the plan's guesses", or nothing."""
-        planned = self.models is None and self.error and not isinstance(self.value, dict)
-        return " by the plan's guesses" if planned else ""
+        """What an error rests on that no released number bears out, or of a model what it is the error of."""
+        if not self.error or self.models is not None or isinstance(self.error, dict):
+            return ""
+        if isinstance(self.value, dict):  # one error for all coefficients together
+            return f" in predicted {'probabilities' if self.statistic.startswith('logistic') else 'values'}"
+        return " by the plan's guesses"
 
     def to_dict(self) -> dict[str, Any]:
         """Plain values that survive JSON, and `from_dict` undoes."""
@@ -210,14 +214,16 @@ class Release(Shown):
         error = "" if bare else f" ± {told}{self.error_source}"
         since = "".join(f" [{caveat[:-1]}]" for caveat in self.guarantee.caveats if caveat.startswith(NOT_DP))
         warning = since if self.private else " [NOT PRIVATE: seeded]"
-        held = "" if self.error in (None, 0.0) and not self.models else f" {holds(self.assumption)}"
+        bare = self.mechanism == EXACT or (self.error in (None, 0.0) and not self.models)
+        held = "" if bare else f" {holds(self.assumption)}"
         if self.details.get("rescaled") and not isinstance(self.value, str):  # the totals of a sample
             held = f", rescaled by chances of being in the sample, right {holds(self.assumption)}"
         told = f"{self.question}: {shown}{error}{held} ({self.mechanism}, {self.guarantee.kind}){warning}"
         return printable(told) + (f"\n{self.citation}" if self.citation else "")
 
     def sheets(self) -> list[Sheet]:
-        intervals, rows = self.interval() if self.models or self.mechanism == EXACT else None, []
+        shown = self.models or (self.mechanism == EXACT and not self.no_interval)
+        intervals, rows = self.interval() if shown else None, []
         for key, value in self.value.items() if isinstance(self.value, dict) else [("", self.value)]:
             bar = intervals[key] if isinstance(intervals, dict) else intervals
             error = self.error.get(key) if isinstance(self.error, dict) else self.error
@@ -300,15 +306,28 @@ def exact_release(
     """The exact answer from people who all chose public, labelled so."""
     account = account or Account.of(people.levels, people.levels.grants)
     caveats = (ROSTER_IS_PUBLIC, PUBLIC_PEOPLE, *notes)
+    value, rounded = question.statistic.exact(people)
     return build_release(
         account,
         Guarantee(question.neighbors, account.losses, promises.NO_PROMISE, caveats),
         statistic=question.statistic.describe(),
-        value=question.statistic.exact(people),
-        error=0.0,
+        value=value,
         mechanism=EXACT,
         why=EVERYONE_PUBLIC,
+        **_tell_rounding(value, rounded, question.statistic, people.levels),
     )
+
+
+def _tell_rounding(value: Any, rounded: Sequence[float], statistic: Any, levels: Levels) -> dict[str, Any]:
+    """What is said of the error of exact numbers: nothing where nobody counts, else that of rounding alone."""
+    if not any(rounded):
+        return {"error": 0.0}
+    errors = [None if math.isinf(far) else far / math.sqrt(3) for far in rounded]
+    low, high = statistic.limits(levels.size)
+    if math.isinf(high - low):  # a model of nobody
+        return {"error": None, "no_interval": ExactBar.no_error}
+    models = tuple([ExactBar(min(far, high - low), (low, high)) for far in rounded])
+    return {"error": dict(zip(value, errors, strict=True)) if isinstance(value, dict) else errors[0], "models": models}
 
 
 def build_release(account: Account, promise: Guarantee, **parts: Any) -> Release:
@@ -326,10 +345,6 @@ def list_caveats(levels: Levels, private: bool, own: tuple[str, ...], notes: tup
         lost = f"by {levels.rounding_loss:.1%} on average"
         caveats.append(f"More than 256 distinct preferences were rounded down to a fixed ladder, {lost}.")
     return (*caveats, *notes)
-
-
-def _plain_pair(ends: tuple[Any, Any]) -> tuple[float, float]:
-    return float(ends[0]), float(ends[1])
 
 
 def _listed(value: Any) -> list[Any]:

@@ -249,10 +249,15 @@ class Additive(Statistic):
         ]
         return product_distribution(axes, centres)
 
-    def exact(self, people: People) -> Any:
+    def exact(self, people: People) -> tuple[Any, Sequence[float]]:
         count = people.levels.size
         sums = [[Fraction(int(cell)) for cell in part.sum(axis=0)] for part in self.tally(people)]
-        return self.answer(sums, Fraction(count), count)
+        rounded = [0.0 if rows else math.inf for rows in self.rows_behind(sums)]
+        return self.answer(sums, Fraction(count), count), rounded
+
+    def rows_behind(self, sums: Sums) -> list[Fraction]:
+        """How many rows each number is taken over, up to a factor, where it says nothing if there are none."""
+        return []
 
 
 class Average(Additive):

@@ -245,8 +245,8 @@ class Statistic(ABC):
         return repr(self)
 
     @abstractmethod
-    def exact(self, people: People) -> Any:
-        """The statistic itself, on the same grid and with the same defaults as every draw."""
+    def exact(self, people: People) -> tuple[Any, Sequence[float]]:
+        """(the statistic itself, on the grid of every draw; of each number how far that rounds it, inf of nobody's)."""
 
     @abstractmethod
     def draw(self, question: Question, weighting: Weighting, people: People, entropy: Entropy) -> Answer:

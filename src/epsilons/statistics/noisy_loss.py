@@ -116,12 +116,25 @@ class NoisyLoss:
         return np.concatenate([[mean - float(features @ slopes)], slopes])
 
     @property
+    def somebody(self) -> bool:
+        """Whether anybody counts for certain: their noisy number is three standard deviations of its noise or more."""
+        return self.counted or float(self.matrix[0, 0]) >= 3 * math.sqrt(2) * self.matrix_scale
+
+    @property
     def error(self) -> float:
-        """The mean square between this model's predictions and those without noise, for slopes of the expected size."""
+        """The mean square between this model's predictions and those without noise.
+
+        The noise in Q and in the features' means is multiplied by the slopes: those that were found, or of the expected
+        size where that is more. On its diagonal Q has twice the noise, so each direction has 3/d of a slope's more.
+        """
         q, u, _ = self.directions
-        effect = np.minimum(q * WEIGHT_SQUARE, (u**2 + self.noise) / np.maximum(q, _GRAIN))
-        lost = np.maximum(self.noise * self.shares, self.explained**2 * effect)
-        return min(self.mean_noise, _INTERCEPT_SQUARE) + float(lost.sum())
+        (matrix, vector), (features, target), d = self.scales, self.means, len(q)
+        slopes = max(float(self.slopes @ self.slopes), d * WEIGHT_SQUARE)
+        beside = 2 * (matrix / 2) ** 2
+        noise = 2 * vector**2 * (1 + float(np.mean(features**2))) + beside * (target**2 + slopes * (1 + 3 / d))
+        effect = np.minimum(q * slopes / d, (u**2 + noise) / np.maximum(q, _GRAIN))
+        lost = np.maximum(noise * self.shares, self.explained**2 * effect)
+        return min(self.mean_noise + beside * slopes, _INTERCEPT_SQUARE) + float(lost.sum())
 
     @property
     def covariance(self) -> tuple[float, float]:

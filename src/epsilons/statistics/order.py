@@ -11,7 +11,7 @@ With weights an answer is a weighted quantile (`WeightCost`), or the value at a 
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from fractions import Fraction
 from functools import cached_property, partial
@@ -279,10 +279,23 @@ class Order(Statistic):
         totals = np.where(np.array(losses) > 0, cells.totals, 0)
         return RankCost((max(losses),) * len(losses), totals, self.rank(max(int(totals.sum()), 1))), half
 
-    def exact(self, people: People) -> Any:
+    def exact(self, people: People) -> tuple[Any, Sequence[float]]:
         if self.scope is None:
-            return self.value(self.cell_at_rank(people.cells(self).with_missing_at(self.default_cell)))
-        return self.scope.arrange(self.value(self.cell_at_rank(cells)) for cells in people.grouped_cells(self))
+            cell = self.cell_at_rank(people.cells(self).with_missing_at(self.default_cell))
+            return self.value(cell), [self.rounding(cell)]
+        grouped = people.grouped_cells(self)
+        found = [self.cell_at_rank(cells) for cells in grouped]
+        rounded = [self.rounding(cell) if own.people else math.inf for cell, own in zip(found, grouped, strict=True)]
+        return self.scope.arrange(map(self.value, found)), rounded
+
+    def rounding(self, cell: int) -> float:
+        """How far a value may lie from its grid point: half a step, or more where the grid ends before the bounds."""
+        beyond = self._width - (self.points - 1) * self.spacing if cell == self.points - 1 else Fraction(0)
+        return float(max(self.spacing / 2, beyond))
+
+    def limits(self, people: int) -> tuple[float, float]:
+        """Between which the answer lies for certain."""
+        return self.bounds
 
     def cell_at_rank(self, cells: SortedCells) -> int:
         """The grid point at the rank asked for; where nothing counts, the one nearest the centre."""

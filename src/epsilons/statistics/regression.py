@@ -32,20 +32,10 @@ from epsilons.noise.entropy import Entropy
 from epsilons.noise.laplace import discrete_laplace_many
 from epsilons.preferences import Levels
 from epsilons.statistics.additive import Average, Moments, Part, Sums, spell
-from epsilons.statistics.base import (
-    Answer,
-    Floats,
-    Question,
-    Rest,
-    RowScope,
-    Scope,
-    Statistic,
-    Weighting,
-    equivalent_scale,
-)
+from epsilons.statistics.base import Answer, Question, Rest, RowScope, Scope, Statistic, Weighting, equivalent_scale
 from epsilons.statistics.entry import ON_ARRAYS, ON_TABLES, Bounds, Entry
 from epsilons.statistics.features import check_classes, check_names, feature_bounds
-from epsilons.statistics.noisy_loss import WEIGHT_SQUARE, NoisyLoss
+from epsilons.statistics.noisy_loss import WEIGHT_SQUARE, Floats, NoisyLoss
 from epsilons.summaries import People
 from epsilons.summaries.cells import Integers
 from epsilons.summaries.models import MAX_PEOPLE, MODEL_STEPS, merge_levels
@@ -159,6 +149,9 @@ class Regression(Average):
 
     def answer(self, sums: Sums, weight: Fraction, people: int) -> Any:
         return self._model(self._loss(sums, weight, 0.0))
+
+    def rows_behind(self, sums: Sums) -> list[Fraction]:
+        return [] if self.complete else [sums[0][0]]
 
     def finish(self, question: Question, sums: Sums, weighting: Weighting, levels: Levels) -> Any:
         return self._model(self.loss(question, sums, weighting, levels))

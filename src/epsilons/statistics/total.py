@@ -215,10 +215,17 @@ class Mean(Average, Bounded):
         if self.scope is None:
             return float(self.middle + self.half * sums[0][0] / STEPS / weight)
         (low, high), means = map(Fraction, self.bounds), []
-        for pair in zip(*sums, strict=True):
-            sum_, rows = [(one * pair[0] + other * pair[1]) / whole for one, other, whole in CENTRED[self.form]]
+        for sum_, rows in self._centre(sums):
             means.append(float(min(max(self.middle + self.half * sum_ / max(rows, Fraction(1)), low), high)))
         return self.scope.arrange(means)
+
+    def _centre(self, sums: Sums) -> list[list[Fraction]]:
+        """[sum of (x - c)/h, number of rows] of each group."""
+        pairs = zip(*sums, strict=True)
+        return [[(one * a + other * b) / whole for one, other, whole in CENTRED[self.form]] for a, b in pairs]
+
+    def rows_behind(self, sums: Sums) -> list[Fraction]:
+        return [] if self.scope is None else [rows for _, rows in self._centre(sums)]
 
     def moments(self, spread: float | None, density: float | None, location: float | None = None) -> Moments:
         """With a scope, of one person's part in the mean of those who count: the fewer count, the more each matters."""

@@ -1,6 +1,6 @@
 """The k-th largest value without any bounds: only individual privacy can give it, and not for k=1."""
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from fractions import Fraction
 from typing import Any, ClassVar
@@ -86,9 +86,9 @@ class UnboundedOrder(Statistic):
         x, _, rank = self._rank(values, self.k + size)
         return group_rank_reach(x, rank, size)
 
-    def exact(self, people: People) -> float:
+    def exact(self, people: People) -> tuple[float, Sequence[float]]:
         numbers = np.sort(_finite(array_people(people).values))
-        return float(round(Fraction(float(numbers[max(len(numbers) - self.k, 0)])) / self.grid) * self.grid)
+        return float(round(Fraction(float(numbers[max(len(numbers) - self.k, 0)])) / self.grid) * self.grid), ()
 
     def _refuse(self, *asked: Any, **named: Any) -> Any:
         raise PlanError("Only individual privacy does without bounds.", suggest=_BOUNDED)

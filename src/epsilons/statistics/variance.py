@@ -83,6 +83,9 @@ class Variance(Average, Bounded):
         spread = (min(max(squares - mean**2, Fraction(0)), Fraction(1)) for mean, squares, _ in groups)
         return (self.scope or Scope()).arrange(float(self.half**2 * one) for one in spread)
 
+    def rows_behind(self, sums: Sums) -> list[Fraction]:
+        return [] if self.scope is None else [self.means(group, 1)[2] for group in zip(*sums, strict=True)]
+
     def moments(self, spread: float | None, density: float | None, location: float | None = None) -> Moments:
         """Of (x - mu)^2 at the guessed spread and location; see `shaped`."""
         (low, high), half = self.bounds, float(self.half)

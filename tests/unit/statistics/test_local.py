@@ -258,7 +258,7 @@ def test_unbounded_values_of_any_kind_are_finite_numbers_on_the_grid() -> None:
     assert max(found.reach) == edge - 300_000
     words = np.array([1.5, "private", None, 4.0, 2.0], dtype=object)
     assert UnboundedOrder(2, step=0.5).local(words, np.zeros(5, np.uint8), 1).answer == 4
-    assert UnboundedOrder(2, step=0.5).exact(ArrayPeople.of(words, roster_of([1.0] * 5))) == 2.0
+    assert UnboundedOrder(2, step=0.5).exact(ArrayPeople.of(words, roster_of([1.0] * 5)))[0] == 2.0
     with pytest.raises(DataError, match="not numbers"):
         UnboundedOrder(2).local(np.array(["a", "b", "c"]), np.zeros(3, np.uint8), 1)
 
