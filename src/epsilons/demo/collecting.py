@@ -57,7 +57,7 @@ class AggregatorProcess:
     def start(self) -> None:
         stem = self._stem
         files = ("--store", f"sqlite:///{stem}.store", "--key", f"{stem}.key", "--token", f"{stem}.token")
-        command = (sys.executable, "-m", "epsilons.cli.app", "collect", "aggregator", *files, "--port", f"{self._port}")
+        command = (sys.executable, "-m", "epsilons", "collect", "aggregator", *files, "--port", f"{self._port}")
         with open(f"{stem}.log", "a", encoding="utf-8") as log:
             self._process = subprocess.Popen(command, stdout=subprocess.PIPE, stderr=log, text=True)
 
