@@ -18,7 +18,7 @@ from epsilons.arguments.checks import check_bounds, check_real
 from epsilons.dataset.facts import TableFacts, find_origin, tell_changes, tell_preferences
 from epsilons.dataset.registry import Registry, check_levels, read_epsilons
 from epsilons.dataset.rows import Preparation, find_cohorts, follow, prepare, stage
-from epsilons.dataset.snapshot import open_snapshot, remove_snapshot, sweep_snapshots, write_snapshot
+from epsilons.dataset.snapshot import check_place, open_snapshot, remove_snapshot, sweep_snapshots, write_snapshot
 from epsilons.engines.base import TEXT, Column, Engine, Schema, open_table
 from epsilons.engines.trees import MismatchError, canonical
 from epsilons.errors import Argument, DataError, EpsilonsError, LedgerError, PreferenceError, Text
@@ -244,6 +244,7 @@ class Candidate:
 
     def register(self, place: str, act: Act) -> tuple[Registration, Enrolment]:
         """Registered for good: the snapshot is written and checked, then the ledger knows it, or nothing happened."""
+        check_place(place)
         earlier, ahead = self.ledger.find_registration(self.declared.name), self.foresee(act)
         cohorts = find_cohorts(self.people, ahead.change.people, ahead.change.targets)
         folder = os.path.join(place, system().bytes(8).hex())

@@ -126,9 +126,10 @@ class Schema(dict[str, Column]):
         """A column that bounds are declared of."""
         column = self.askable(name)
         if not column.numeric():
-            unfit = f"Column {column.name!r} holds {column.family}, and bounds are of numbers."
+            unfit = f"Column {column.name!r} holds {column.family}, not numbers."
+            rule = "Numbers have bounds; columns of CSV files are text until their types are declared."
             hint = (Argument("types", {column.name: "float"}), " for numbers in a CSV file; or no bounds of it")
-            raise DataError(unfit, rule="Columns of CSV files are text until their types are declared.", suggest=hint)
+            raise DataError(unfit, rule=rule, suggest=hint)
         return column
 
 

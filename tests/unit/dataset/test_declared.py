@@ -168,7 +168,7 @@ def test_bounds_of_a_column_without_a_type_hint_at_its_type(home: Path) -> None:
     pyarrow.csv.write_csv(people_table(300), home / "data" / "wages.csv")
     with pytest.raises(eps.DataError) as caught:
         registered(home, WHOLE.replace("wages.parquet", "wages.csv"))
-    assert caught.value.what == "Column 'wage' holds text, and bounds are of numbers."
+    assert caught.value.what == "Column 'wage' holds text, not numbers."
     assert caught.value.hint == "types={'wage': 'float'} for numbers in a CSV file; or no bounds of it"
 
 
