@@ -63,7 +63,7 @@ def personalize(
     by the epsilon that is used, under "fraction" on average. An algorithm that names an argument `chances` is given
     that of each record it sees, to weigh it by (Horvitz and Thompson 1952; weights of 1/chance move its answer by as
     much, and its noise has to allow for that). For others `rescale=True` divides an answer of totals by the average: of
-    numbers, lists, arrays and dicts of them. The answer says so: it is right if preferences say nothing about values.
+    numbers, lists, arrays and dicts of them. Right if preferences say nothing about values, which it says.
 
     The algorithm's claim covers all it does with any sample, an empty one included, and when it fails: that is an
     answer too, if only the text that it failed.

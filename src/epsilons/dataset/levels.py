@@ -29,11 +29,16 @@ def counts_levels(asked: TableQuestion, facts: TableFacts) -> bool:
     It knows what people granted, not by which of two names for the same epsilon; and people, not how many rows they
     have, which is private unless everyone has one at most.
     """
-    statistic = asked.question.statistic
     if not asked.on_preference or not _tells_apart(facts):
         return False
     alone = asked.column is None if asked.kind == "count" else asked.by is None
-    return alone and isinstance(statistic, Counting) and statistic.counts_people
+    counting = _counting(asked)
+    return alone and counting is not None and counting.counts_people
+
+
+def _counting(asked: TableQuestion) -> Counting | None:
+    statistic = asked.question.statistic
+    return statistic if isinstance(statistic, Counting) else None
 
 
 def _tells_apart(facts: TableFacts) -> bool:
@@ -57,11 +62,11 @@ def cut_to_roster(
     made: Release, asked: TableQuestion, facts: TableFacts, cohorts: Sequence[Cohort], dataset: int
 ) -> Release:
     """A count of people who also chose something is no larger than the number of those who did, which is public."""
-    statistic, bars = asked.question.statistic, made.models
-    if not (isinstance(statistic, Counting) and _tells_apart(facts) and bars):
+    counting, bars = _counting(asked), made.models
+    if counting is None or not bars or not _tells_apart(facts):
         return made
     most = _Words(facts).count_possible(asked, cohorts, dataset)
-    limits = [float(statistic.limits(people)[1]) for people in most for _ in range(len(bars) // len(most))]
+    limits = [float(counting.limits(people)[1]) for people in most for _ in range(len(bars) // len(most))]
     pairs = zip(bars, limits, strict=True)
     cut = [replace(bar, limits=(0.0, high)) if isinstance(bar, ErrorModel) else bar for bar, high in pairs]
 

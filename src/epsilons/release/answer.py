@@ -140,6 +140,7 @@ class Release(Shown):
     def to_dict(self) -> dict[str, Any]:
         """Plain values that survive JSON, and `from_dict` undoes."""
         value = _plain_table(self.value)
+        finite = {granted: granted for granted in (*self.charges, *self.levels) if math.isfinite(granted)}
         if not isinstance(self.value, dict | str | Real | None):
             value = {"list": _listed(value)}
         return {
@@ -148,8 +149,8 @@ class Release(Shown):
             "value": value,
             "error": _plain_table(self.error),
             "guarantee": self.guarantee.to_dict(),
-            "charges": [[_finite(granted), spent] for granted, spent in self.charges.items()],
-            "levels": [[_finite(granted), name] for granted, name in self.levels.items()],
+            "charges": [[finite.get(granted), spent] for granted, spent in self.charges.items()],
+            "levels": [[finite.get(granted), name] for granted, name in self.levels.items()],
             "models": None if self.models is None else [plain_bar(bar) for bar in self.models],
             "details": dict(self.details),
             **({"by": list(self.by)} if self.by or self.number else {}),
@@ -396,7 +397,3 @@ def _key(key: Any) -> Hashable:
     if tag == "tuple":
         return tuple(_key(part) for part in content)
     return float(content) if tag == "float" else _TAGGED[tag][1](content)
-
-
-def _finite(granted: float) -> float | None:
-    return None if math.isinf(granted) else granted
