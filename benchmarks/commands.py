@@ -9,8 +9,8 @@ from __future__ import annotations
 
 import json
 import os
+import subprocess
 import sys
-import time
 from collections.abc import Iterator, Sequence
 from functools import partial
 from pathlib import Path
@@ -37,6 +37,15 @@ _OURS = "from epsilons.cli.app import run; run()"
 _PLAIN = (
     "import duckdb; duckdb.sql(\"SELECT epsilon, COUNT(*) FROM 'wages.parquet' WHERE age < {} GROUP BY 1\").fetchall()"
 )
+_LAUNCH = """
+import json, os, sys, time
+nowhere = os.open(os.devnull, os.O_WRONLY)
+ends = [(os.POSIX_SPAWN_DUP2, nowhere, 1), (os.POSIX_SPAWN_DUP2, nowhere, 2)]
+began = time.perf_counter()
+child = os.posix_spawn(sys.argv[1], sys.argv[1:], os.environ, file_actions=ends)
+_, status, used = os.wait4(child, 0)
+print(json.dumps([status, time.perf_counter() - began, used.ru_maxrss * 1024]))
+"""
 _AGAINST = "a fresh interpreter with the plain query"
 _REPETITIONS = 7
 #: Seconds for a count, and seconds and bytes for registering, by the number of people.
@@ -99,16 +108,12 @@ def _ask(folder: str, age: int) -> Spent:
 
 
 def _run(folder: str, program: str, *arguments: str) -> Spent:
-    """One process with a state directory of its own; it is waited for, so that its own memory is told."""
+    """One process with a state directory of its own, started by a small one: memory would begin with that of ours."""
     code = f"import os, sys; os.chdir({json.dumps(folder)}); {program}"
     environment = {**os.environ, "XDG_STATE_HOME": os.path.join(folder, "state")}
-    began = time.perf_counter()
-    with open(os.devnull, "w") as nowhere:
-        ends = [(os.POSIX_SPAWN_DUP2, nowhere.fileno(), 1), (os.POSIX_SPAWN_DUP2, nowhere.fileno(), 2)]
-        command = [sys.executable, "-c", code, *arguments]
-        child = os.posix_spawn(sys.executable, command, environment, file_actions=ends)
-        _, status, used = os.wait4(child, 0)
-    took = time.perf_counter() - began
+    command = [sys.executable, "-S", "-c", _LAUNCH, sys.executable, "-c", code, *arguments]
+    done = subprocess.run(command, env=environment, capture_output=True, text=True, check=True)
+    status, took, memory = json.loads(done.stdout)
     if status != 0:
         raise RuntimeError(f"{' '.join(arguments) or 'the plain query'} failed")
-    return Spent(took, used.ru_maxrss * 1024)
+    return Spent(took, memory)
