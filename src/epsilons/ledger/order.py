@@ -22,8 +22,8 @@ def _halves(people: Sorted) -> NDArray[np.uint64]:
     return np.ascontiguousarray(people).view(np.uint64).reshape(-1, 2)
 
 
-def first_halves(people: Sorted, half: int = 0) -> NDArray[np.uint64]:
-    """The first 8 bytes of each digest (or the last, with 1), as numbers that sort as the bytes do."""
+def as_numbers(people: Sorted, half: int = 0) -> NDArray[np.uint64]:
+    """The first 8 bytes of each digest, or the last ones (`half=1`), as numbers that sort as the bytes do."""
     return np.ascontiguousarray(people).view(">u8")[half::2].astype(np.uint64)
 
 
@@ -39,13 +39,13 @@ def _argsort(numbers: NDArray[np.uint64]) -> Codes:
 
 def sort_by(people: Sorted, *then: NDArray[np.integer]) -> Codes | slice:
     """The places that sort people, the same ones by what follows; all as they stand if they are sorted already."""
-    first = first_halves(people)
+    first = as_numbers(people)
     if (first[1:] > first[:-1]).all():
         return slice(None)
     order = _argsort(first)
     sorted_ = first[order]
     if (sorted_[1:] == sorted_[:-1]).any():  # the same person twice, or two people who agree in 64 bits
-        order = np.lexsort((*reversed(then), first_halves(people, 1), first))
+        order = np.lexsort((*reversed(then), as_numbers(people, 1), first))
     return order
 
 
@@ -64,10 +64,10 @@ def locate(known: Sorted, people: Sorted) -> Codes:
         return places
     if len(known) == len(people) and (known == people).all():
         return np.arange(len(people))
-    among = first_halves(known)
+    among = as_numbers(known)
     # Two people agree in 64 bits in one of 370,000 rosters of ten million.
     twice = bool((among[1:] == among[:-1]).any())
-    at = np.searchsorted(known, people) if twice else np.searchsorted(among, first_halves(people))
+    at = np.searchsorted(known, people) if twice else np.searchsorted(among, as_numbers(people))
     at = np.minimum(at, len(known) - 1)
     found = (_halves(known)[at] == _halves(people)).all(axis=1)
     places[found] = at[found]

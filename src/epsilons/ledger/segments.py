@@ -19,7 +19,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from epsilons.ledger.journal import START
-from epsilons.ledger.order import Codes, Sorted, first_halves, is_new, locate, sort_by
+from epsilons.ledger.order import Codes, Sorted, as_numbers, is_new, locate, sort_by
 from epsilons.ledger.values import DIGEST_BYTES, does_not_add_up
 from epsilons.storage.base import Connection
 
@@ -182,7 +182,7 @@ def _find_few(connection: Connection, people: Sorted) -> Entries:
 
 def _only_of(entries: Entries, people: Sorted) -> Entries:
     """The entries of these people, who are sorted as well; looked up as numbers, of which few agree in 64 bits."""
-    among, asked = first_halves(entries.people), first_halves(people)
+    among, asked = as_numbers(entries.people), as_numbers(people)
     edges = np.zeros(len(among) + 1, np.int64)
     np.add.at(edges, np.searchsorted(among, asked, "left"), 1)
     np.add.at(edges, np.searchsorted(among, asked, "right"), -1)

@@ -17,9 +17,10 @@ from pyarrow import parquet
 from sqlglot import exp
 
 import epsilons as eps
-from epsilons.dataset.rows import COHORT, PERSON
+from epsilons.dataset.rows import COHORT, PERSON, _scatter
 from epsilons.engines.duckdb import DuckDB
 from epsilons.errors import DataError, LedgerError
+from epsilons.ledger.identity import digests
 from support.tables import Bench, hostile_record, question_of
 from support.wages import dataset, wages
 
@@ -376,3 +377,24 @@ def test_trees_use_only_what_every_engine_has(monkeypatch: pytest.MonkeyPatch) -
             text = tree.sql(dialect)
             assert "TRY_CAST" not in text
             assert "NULLIF" not in text
+
+
+def test_everybodys_one_row_has_their_number_however_many_blocks_and_threads_there_are(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    """Rows are put beside people by place: one place off, and everybody would have another person's cohort."""
+    ids = np.random.default_rng(6).permutation(300_000)
+    table = pa.table({"id": pa.array(ids, mask=ids % 1000 == 7), "x": ids.astype(float)})
+
+    def held_wrongly() -> int:
+        with eps.Dataset(table, person="id", preferences=1.0, ledger="memory", threads=2) as people:
+            written = people._preparation.labelled
+            names = [exp.column(name, quoted=True) for name in ("x", "id", PERSON)]
+            found = written.engine.fetch(exp.select(*names).from_(exp.to_identifier(written.name, quoted=True)))
+            known = digests(np.asarray(found["id"]), people.ledger.salt)
+            wrong = (written.digests[np.asarray(found[PERSON])] != known).any(axis=1)
+            return int((wrong | (found["x"] != found["id"])).sum()) + abs(len(found["x"]) - (ids % 1000 != 7).sum())
+
+    assert held_wrongly() == 0
+    monkeypatch.setattr("epsilons.dataset.rows._scatter", lambda *given: np.roll(_scatter(*given), 1))
+    assert held_wrongly() > 0

@@ -48,6 +48,14 @@ def home(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Path]:
         yield place
 
 
+@pytest.fixture
+def copied(home: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """The same, to be edited, on a machine that knows it."""
+    monkeypatch.setenv("XDG_STATE_HOME", str(tmp_path / "state"))
+    shutil.copytree(home, tmp_path, dirs_exist_ok=True)
+    return tmp_path
+
+
 def address(place: Path) -> str:
     return f"sqlite:///{place}/people.ledger"
 
@@ -102,31 +110,25 @@ def test_whatever_stands_in_a_column(
 
 @pytest.mark.parametrize("file", ["head", "places"])
 @pytest.mark.parametrize("text", [*HEADS.values(), '{"a": {"places": [[]], "datasets": [], "sources": []}}', None])
-def test_whatever_stands_beside_the_ledger(
-    file: str, text: str | None, home: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_whatever_stands_beside_the_ledger(file: str, text: str | None, copied: Path) -> None:
     """None: a pipe, which nobody writes to."""
-    monkeypatch.setenv("XDG_STATE_HOME", str(tmp_path / "state"))
-    shutil.copytree(home, tmp_path, dirs_exist_ok=True)
-    folder = tmp_path / "state/epsilons/ledgers"
+    folder = copied / "state/epsilons/ledgers"
     path = folder / "places" if file == "places" else next(folder.glob("*.json"))
     path.unlink()
     os.mkfifo(path) if text is None else path.write_bytes(text.encode(errors="surrogatepass"))
     with pytest.raises(LedgerError, match="cannot be read"):
-        eps.Dataset.open("people", ledger=address(tmp_path))
+        eps.Dataset.open("people", ledger=address(copied))
 
 
-def test_a_pipe_is_no_ledger_and_no_snapshot(home: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setenv("XDG_STATE_HOME", str(tmp_path / "state"))
-    shutil.copytree(home, tmp_path, dirs_exist_ok=True)
-    (nonce,) = tmp_path.glob("people.ledger.snapshots/*/*/nonce")
+def test_a_pipe_is_no_ledger_and_no_snapshot(copied: Path) -> None:
+    (nonce,) = copied.glob("people.ledger.snapshots/*/*/nonce")
     nonce.unlink()
     os.mkfifo(nonce)
     with pytest.raises(eps.DataError, match="not the registered one"):
-        eps.Dataset.open("people", ledger=address(tmp_path))
-    os.mkfifo(tmp_path / "pipe.ledger")
+        eps.Dataset.open("people", ledger=address(copied))
+    os.mkfifo(copied / "pipe.ledger")
     with pytest.raises(LedgerError, match="something else than a ledger"):
-        eps.ledger.open(f"sqlite:///{tmp_path}/pipe.ledger")
+        eps.ledger.open(f"sqlite:///{copied}/pipe.ledger")
 
 
 def test_an_id_of_a_ledger_leads_nowhere_else(tmp_path: Path) -> None:
@@ -137,22 +139,18 @@ def test_an_id_of_a_ledger_leads_nowhere_else(tmp_path: Path) -> None:
         eps.ledger.open(address(tmp_path), adopt=True, anchor=None)
 
 
-def test_nobody_who_was_renamed_in_the_roster_has_a_new_budget(
-    home: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_nobody_who_was_renamed_in_the_roster_has_a_new_budget(copied: Path) -> None:
     """Whoever asks may not see it; registering, which would take that person for a newcomer, does."""
-    monkeypatch.setenv("XDG_STATE_HOME", str(tmp_path / "state"))
-    shutil.copytree(home, tmp_path, dirs_exist_ok=True)
-    with eps.Dataset.open("people", ledger=address(tmp_path)) as people:
+    with eps.Dataset.open("people", ledger=address(copied)) as people:
         people.verify()
         digest = people._registry.find_people([5])[0].tobytes()
-    with closing(sqlite3.connect(tmp_path / "people.ledger")) as connection, connection:
+    with closing(sqlite3.connect(copied / "people.ledger")) as connection, connection:
         for segment, part, content in connection.execute("SELECT segment, part, content FROM segments").fetchall():
             renamed = content.replace(digest, bytes(16))
             change = "UPDATE segments SET content = ? WHERE segment = ? AND part = ?"
             connection.execute(change, (renamed, segment, part))
     with pytest.raises(LedgerError, match="does not add up"):
-        register(tmp_path, "2")
+        register(copied, "2")
 
 
 PLANTED = {
@@ -164,20 +162,16 @@ PLANTED = {
 
 
 @pytest.mark.parametrize("plant", PLANTED.values(), ids=PLANTED)
-def test_tables_that_act_by_themselves_are_refused(
-    plant: str, home: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_tables_that_act_by_themselves_are_refused(plant: str, copied: Path) -> None:
     """At opening, by a recount, and by whoever had it open before and changes anything."""
-    monkeypatch.setenv("XDG_STATE_HOME", str(tmp_path / "state"))
-    shutil.copytree(home, tmp_path, dirs_exist_ok=True)
-    with eps.Dataset.open("people", ledger=address(tmp_path)) as people:
-        with closing(sqlite3.connect(tmp_path / "people.ledger")) as connection:
+    with eps.Dataset.open("people", ledger=address(copied)) as people:
+        with closing(sqlite3.connect(copied / "people.ledger")) as connection:
             connection.executescript(plant)
         for act in (lambda: people.count(share=0.2), people.ledger.verify):
             with pytest.raises(LedgerError, match="triggers, rules or views"):
                 act()
     with pytest.raises(LedgerError, match="triggers, rules or views"):
-        eps.ledger.open(address(tmp_path))
+        eps.ledger.open(address(copied))
 
 
 def test_a_line_that_was_not_taken_lets_nobody_go_on(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -193,20 +187,16 @@ def test_a_line_that_was_not_taken_lets_nobody_go_on(tmp_path: Path, monkeypatch
 
 
 @pytest.mark.parametrize("what", ["where parts end", "where people are"])
-def test_nobody_comes_back_by_an_edit_after_the_roster_was_verified(
-    what: str, home: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_nobody_comes_back_by_an_edit_after_the_roster_was_verified(what: str, copied: Path) -> None:
     """Who withdrew stays away: what changed since a dataset was registered is known by its hash, however old it is."""
-    monkeypatch.setenv("XDG_STATE_HOME", str(tmp_path / "state"))
-    shutil.copytree(home, tmp_path, dirs_exist_ok=True)
-    with eps.Dataset.open("people", ledger=address(tmp_path)) as people:
+    with eps.Dataset.open("people", ledger=address(copied)) as people:
         people.withdraw([4, 5])
         people.verify()
         people.set_level({6: "open"})
         people.verify()
     for _ in range(2):
-        eps.Dataset.open("people", ledger=address(tmp_path)).close()
-    with closing(sqlite3.connect(tmp_path / "people.ledger")) as connection, connection:
+        eps.Dataset.open("people", ledger=address(copied)).close()
+    with closing(sqlite3.connect(copied / "people.ledger")) as connection, connection:
         if what == "where parts end":
             connection.execute("UPDATE segments SET newest = 0")
         else:
@@ -219,7 +209,7 @@ def test_nobody_comes_back_by_an_edit_after_the_roster_was_verified(
                 change = "UPDATE segments SET content = ? WHERE segment = ? AND part = ?"
                 connection.execute(change, (content[: -4 * size] + back, segment, part))
     with pytest.raises(LedgerError, match="table of people differs from the journal"):
-        eps.Dataset.open("people", ledger=address(tmp_path))
+        eps.Dataset.open("people", ledger=address(copied))
 
 
 def test_the_mark_of_individual_privacy_is_not_erased(tmp_path: Path) -> None:
