@@ -60,7 +60,7 @@ def example() -> str:
 @pytest.fixture(scope="module")
 def once(example: str, tmp_path_factory: pytest.TempPathFactory) -> tuple[Ran, dict[str, Any], str, str]:
     """(what it found, document, report, stderr) of one run of the example, in this process."""
-    folder = tmp_path_factory.mktemp("demo")
+    folder, state = tmp_path_factory.mktemp("demo"), tmp_path_factory.mktemp("state")
     words, file = shlex.split(example)[3:-2], shlex.split(example)[-1]
     kept: list[Ran] = []
     ask, notes = command._ask, io.StringIO()
@@ -71,8 +71,10 @@ def once(example: str, tmp_path_factory: pytest.TempPathFactory) -> tuple[Ran, d
 
     with contextlib.chdir(folder), open(file, "w", encoding="utf-8") as out, pytest.MonkeyPatch.context() as patch:
         patch.setattr(command, "_ask", keep)
+        patch.setenv("XDG_STATE_HOME", str(state))
         with contextlib.redirect_stdout(out), contextlib.redirect_stderr(notes):
             assert command.main(words) == 0
+    assert list(state.iterdir()) == [], "its wages would be known, and refused to the next demo and to the user"
     return kept[0], *_files(folder), notes.getvalue()
 
 

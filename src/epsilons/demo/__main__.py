@@ -3,9 +3,11 @@
 import argparse
 import json
 import logging
+import os
 import sys
 import tempfile
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
 from io import TextIOWrapper
 from pathlib import Path
 from typing import Any
@@ -55,8 +57,8 @@ def _ask(notes: Console, out: Path) -> tuple[Population, tuple[DemoResult, ...],
         steps = progress.add_task("Loading wages", total=len(questions.QUESTIONS) + 2)
         population = load_population()
         asked: list[DemoResult] = []
-        # The ledger is a file, as it would be for real, but one that goes with the demo: so no head of it is kept.
-        with tempfile.TemporaryDirectory() as folder:
+        # The ledger is a file, as it would be for real, but one that goes with the demo: so does what is known of it.
+        with tempfile.TemporaryDirectory() as folder, _state_in(folder):
             ledger = eps.ledger.open(f"sqlite:///{folder}/wages.ledger", anchor=False)
             with population.dataset(ledger, folder) as people:
                 for one in questions.ask_all(population, people):
@@ -75,6 +77,18 @@ def _ask(notes: Console, out: Path) -> tuple[Population, tuple[DemoResult, ...],
             raise eps.DataError("The report needs matplotlib.", suggest=needed) from None
         write_report(out, population, tuple(asked), summary)
     return population, tuple(asked), summary
+
+
+@contextmanager
+def _state_in(folder: str) -> Iterator[None]:
+    """Ledgers and datasets are noted there meanwhile: the next demo, and the user's own, know nothing of this one."""
+    before = os.environ.get("XDG_STATE_HOME")
+    os.environ["XDG_STATE_HOME"] = folder
+    try:
+        yield
+    finally:
+        del os.environ["XDG_STATE_HOME"]
+        os.environ |= {} if before is None else {"XDG_STATE_HOME": before}
 
 
 def _document(people: Population, results: tuple[DemoResult, ...], ledger: LedgerSummary, report: str) -> Any:
