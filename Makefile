@@ -10,7 +10,7 @@ ready := .venv/.ready
 unexport PYTHONDONTWRITEBYTECODE
 
 .DEFAULT_GOAL := help
-.PHONY: help venv demo test coverage lint format types signatures imports bench walk recorded bench-ledger bench-local bench-models bench-tables java bench-spark bench-collect bench-peers soak docs clean
+.PHONY: help venv demo test coverage lint format types signatures imports bench walk recorded bench-ledger bench-local bench-models bench-tables java bench-spark bench-collect bench-peers soak papers docs clean
 # The steps of `make test` report one after the other, also under `make -j`.
 .NOTPARALLEL:
 
@@ -112,6 +112,10 @@ recorded: $(ready)  ## compare with the recorded answers (ARGS='--renew FINDING 
 
 soak: $(ready) java  ## the long tests; writes docs/reliability.md (ARGS="-k figure_3" for one figure)
 	$(py) -m pytest -m soak --hypothesis-profile=soak -q --figures=docs/reliability.md $(ARGS)
+
+papers: $(ready)  ## measure the papers' figures again into results/; writes docs/claims.md and docs/corrections.md
+	$(py) -m epsilons papers all --out results $(ARGS)
+	$(py) tools/papers.py results
 
 docs: $(ready)  ## build the documentation
 	$(py) docs/build.py $(ARGS)

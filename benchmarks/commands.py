@@ -87,7 +87,7 @@ def _measure(number: int, size: Size) -> Iterator[Row]:
     count = f"count where age < 30{of}"
     yield _seconds(f"register{of}", [registered], plain, quick and Limit(quick, "ours"))
     yield _bytes(f"register, memory{of}", [registered], plain, lean and Limit(lean, "ours"))
-    yield _seconds(f"the first count, which verifies what was entered{of}", [first], plain)
+    yield _seconds(f"the first count{of}", [first], plain)
     yield _seconds(count, asked, plain, Limit(_COUNTS[people], "ours") if people in _COUNTS else None)
     yield _seconds(f"{count}, beside plain", asked, plain, Limit(5, "ratio", 0.3))
     yield _bytes(f"{count}, memory", asked, plain, Limit(2, "ratio"))

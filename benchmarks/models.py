@@ -1,4 +1,4 @@
-"""Models: the comparison of Jorgensen et al. 2015 on real wages, accuracy and time against other libraries and numpy.
+"""Models: accuracy and time against other libraries and numpy.
 
 make bench-models                  measure and print
 make bench-models ARGS=--write     and put the results into docs/models.md
@@ -28,17 +28,7 @@ from timing import Group, Limit, Row, Size, again, time_by_turns
 
 import epsilons as eps
 from epsilons.estimators import PersonalizedLinearRegression, PersonalizedLogisticRegression
-from epsilons.papers.regression import (
-    FEATURES,
-    HIGH,
-    LOW,
-    NOT_PRIVATE,
-    WAGES,
-    Setting,
-    check_claims,
-    cross_validate,
-    load_wages,
-)
+from epsilons.papers.pdp.incomes import WAGES, load_wages
 
 ROOT = Path(__file__).parents[1]
 PAGE = ROOT / "docs" / "models.md"
@@ -175,13 +165,14 @@ def _diffprivlib(X: Floats, y: Floats, bounds: Any, models: int) -> dict[str, An
 
 def accuracy(quick: bool) -> tuple[list[str], list[str]]:
     """(a table in Markdown, notes): errors in dollars per hour at one epsilon for everyone."""
-    X, y = load_wages()
+    data = load_wages()
+    X, y, names, (low, high) = data.features, data.target, data.statistic.names, np.transpose(data.statistic.bounds)
     models = 2 if quick else 30
-    school = FEATURES.index("education")
+    school = names.index("education")
     lines = ["| model | ε | exact | epsilons | OpenDP | diffprivlib |", "|---|---:|---:|---:|---:|---:|"]
     notes: list[str] = []
-    for name, columns in (("education alone", [school]), ("six features", list(range(len(FEATURES))))):
-        some, bounds = X[:, columns], ([LOW[c] for c in columns], [HIGH[c] for c in columns])
+    for name, columns in (("education alone", [school]), ("six features", list(range(len(names))))):
+        some, bounds = X[:, columns], (low[columns].tolist(), high[columns].tolist())
         exact = _error(lambda some=some, bounds=bounds: _ours(some, y, eps.PUBLIC, bounds), some, y, 1)  # type: ignore[misc]
         peer = _diffprivlib(some, y, bounds, models)
         for epsilon in EPSILONS:
@@ -199,21 +190,6 @@ def accuracy(quick: bool) -> tuple[list[str], list[str]]:
                 f"was {peer['noise']:.1g}."
             ]
     return lines, notes
-
-
-# Jorgensen et al. 2015 -----------------------------------------------------------------------------------------------
-
-
-def paper(quick: bool) -> tuple[list[str], list[str]]:
-    """(a table in Markdown, the claims): the paper's regression at its default preferences."""
-    runs = 2 if quick else 200
-    errors = cross_validate(Setting(), runs)
-    best = errors[NOT_PRIVATE].mean()
-    lines = [f"| method ({runs} runs of five folds) | error | standard error | above exact |", "|---|---:|---:|---:|"]
-    for method, found in sorted(errors.items(), key=lambda item: float(item[1].mean())):
-        deviation = found.std(ddof=1) / math.sqrt(runs)
-        lines.append(f"| {method} | {found.mean():.5f} | {deviation:.5f} | {found.mean() - best:.5f} |")
-    return lines, [f"- {claim}" for claim in check_claims(errors)]
 
 
 # The command ---------------------------------------------------------------------------------------------------------
@@ -247,8 +223,6 @@ def main(arguments: Sequence[str] | None = None) -> int:
     text = "\n".join(
         [
             f"Of {known['date']}: epsilons {known['epsilons']}, Python {known['python']}, numpy {known['numpy']}.",
-            *("", "### The methods of Jorgensen et al. 2015", ""),
-            *_blocks(*paper(options.quick)),
             *("", "### Compared with other libraries", ""),
             *_blocks(*accuracy(options.quick)),
             *("", "### Time", ""),

@@ -29,26 +29,31 @@ from epsilons.release import Release
 
 if TYPE_CHECKING:
     from epsilons.dataset import Dataset
+    from epsilons.remote.client import connect
 
 __version__ = "0.1.0"
 
 __all__ = [
     "PUBLIC", "BudgetExceeded", "DataError", "Dataset", "EpsilonsError", "Guarantee", "LedgerError", "Plan",
-    "PlanError", "PreferenceError", "Preferences", "ProtocolError", "Release", "Roster", "individually", "ledger",
-    "mechanisms", "personalize",
+    "PlanError", "PreferenceError", "Preferences", "ProtocolError", "Release", "Roster", "connect", "individually",
+    "ledger", "mechanisms", "personalize",
 ]  # fmt: skip
 __all__ += functions.__all__
 
 
 def __getattr__(name: str) -> Any:
-    """`Dataset` loads the engine, and with it much that arrays do not need, on first use."""
+    """`Dataset` and `connect` load the engine, and with it much that arrays do not need, on first use."""
     if name == "Dataset":
         from epsilons.dataset import Dataset
 
         return Dataset
+    if name == "connect":
+        from epsilons.remote.client import connect
+
+        return connect
     raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
 
 
 def __dir__() -> list[str]:
-    """Also `Dataset`, before its first use."""
+    """Also `Dataset` and `connect`, before their first use."""
     return sorted({*globals(), *__all__})

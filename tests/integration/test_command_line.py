@@ -9,12 +9,15 @@ import shlex
 import subprocess
 import sys
 import tomllib
+from collections.abc import Callable, Iterable, Mapping
 from contextlib import redirect_stderr, redirect_stdout
 from dataclasses import dataclass
 from pathlib import Path
+from types import MappingProxyType
 from typing import Any
 
 import click
+import pyarrow as pa
 import pyarrow.parquet
 import pytest
 
@@ -294,7 +297,7 @@ def test_answers_of_sql_fit_the_terminal(home: Path, columns: str, wide: bool, m
     table, below = shown.split("\n\n")[:2]
     lines = table.partition("Intervals hold if ")[0].splitlines()
     assert len(lines) == (4 if wide else 6)
-    assert table.count(" to ") == 4
+    assert "\n".join(lines).count(" to ") == 4
     assert re.search(r"strict +0.05 +0.001 ", below)
 
 
@@ -384,6 +387,8 @@ def test_names_with_spaces_and_letters_of_any_kind(home: Path) -> None:
     pyarrow.parquet.write_table(table, home / "maße.parquet")
     init = ("init", "maße.parquet", "--out", "maße.toml", "--person", "id", "--preferences", "privacy", *LEVELS)
     assert run(home, *init, "--bounds", "Größe in cm=0,100").returncode == 0
+    spaced = run(home, *init, "--out", "my people.toml")
+    assert spaced.stderr.endswith("Next: epsilons check 'my people.toml'\n")
     assert run(home, "register", "maße.toml").returncode == 0
     assert run(home, "mean", "maße.toml", "größe in cm", "--share", "0.01").returncode == 0
     query = 'SELECT "Stadt (Ort)" AS ort, AVG("Größe in cm") FROM people GROUP BY "Stadt (Ort)"'
@@ -506,6 +511,60 @@ def test_the_page_on_commands_runs_as_pasted(tmp_path: Path, people: int) -> Non
         assert done.returncode == 0, (command, done.stderr)
 
 
+def steward_table(ids: Iterable[int], said: Mapping[int, str]) -> pa.Table:
+    """People of three levels, as the page has them, and what some of them say instead."""
+    usual = {number: ("strict", "standard", "open")[number % 3] for number in ids} | dict(said)
+    wages = [float(20 + number % 60) for number in usual]
+    return pa.table(
+        {"id": list(usual), "wage": wages, "age": [18 + n % 70 for n in usual], "privacy": list(usual.values())}
+    )
+
+
+def test_registering_step_by_step_prints_what_the_page_shows(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Every command of the section, with what happens between them; only drawn numbers, dates and hashes differ."""
+    monkeypatch.setenv("COLUMNS", "80")
+    page = (Path(__file__).parents[2] / "docs" / "commands.md").read_text()
+    (section,) = re.findall(r"## Registering, step by step\n(.*?)\n## ", page, re.DOTALL)
+    shown = re.findall(r"```text\n(.*?)```", section, re.DOTALL)
+    (declared, bounds) = page.split("```toml\n")[1].split("```")[0].split("[types]")  # those of a CSV file
+    file, declared = tmp_path / "people.toml", declared + bounds[bounds.index("[bounds]") :]
+
+    def write(ids: Iterable[int], name: str = "wages", said: Mapping[int, str] = MappingProxyType({})) -> None:
+        pyarrow.parquet.write_table(steward_table(ids, said), tmp_path / f"{name}.parquet")
+
+    def declare(**changes: str) -> None:
+        lines = {"source": "wages.parquet", "version": "2026-12", "open": "1"} | changes
+        text = declared.replace("2026-11", lines["version"]).replace("open = 1", f"open = {lines['open']}")
+        file.write_text(text.replace("wages.parquet", lines["source"]))
+
+    new_words = {34: "open", 35: "strict", 36: "standard"}
+    write(range(2_000))
+    declare(version="2026-11")
+    meanwhile: list[Callable[[], Any]] = [
+        lambda: None,
+        lambda: run(tmp_path, "mean", "people.toml", "wage", "--share=0.4", "--mechanism=minimum"),
+        lambda: (write({*range(2_100)} - {30, 31}, said=new_words), declare()),
+        lambda: (write(range(2_700), "more"), declare(source="more.parquet", version="2027-01")),
+        lambda: declare(),
+        lambda: declare(open="2"),
+        lambda: run(tmp_path, "count", "people.toml"),
+    ]
+    for change, block in zip(meanwhile, shown, strict=True):
+        change()
+        commands = re.findall(r"^\$ epsilons (.*)$", block, re.MULTILINE)
+        done = [(command, run(tmp_path, *shlex.split(command))) for command in commands]
+        found = "".join(f"$ epsilons {command}\n{one.stdout}{one.stderr}" for command, one in done)
+        if "ledger answers" in block:
+            assert sorted(undrawn(found)) == sorted(undrawn(block))
+        else:
+            assert found == block
+
+
+def undrawn(text: str) -> list[str]:
+    """The words of a text, without numbers, hashes and lines of tables."""
+    return re.findall(r"[^\s─]+", re.sub(r"[0-9a-f]{64}|[\d.,-]*\d", "#", text))
+
+
 def test_charges_that_will_be_forgotten_are_pointed_out(home: Path) -> None:
     text = (home / "people.toml").read_text()
     lines = [line for line in text.splitlines() if not line.startswith("ledger")]
@@ -548,7 +607,9 @@ def test_a_person_says_a_level_withdraws_and_is_told(home: Path) -> None:
     assert document(home, "person", "statement", file, "17")["granted"] == 0.05
     told = run(home, "person", "withdraw", file, "17", "18", "77777")
     assert "Withdrawn: 3 people." in told.stdout
-    assert "on no roster so far" in told.stderr
+    assert "on no roster so far: their word holds when they join one. Is" in told.stderr
+    told = run(home, "person", "level", file, "77778", "strict")
+    assert "join one, unless its preferences or its ceiling is stricter" in " ".join(told.stderr.split())
     assert run(home, "person", "withdraw", file, "17", "19").stdout == (
         "Withdrawn: 1 person. 1 person had withdrawn before.\n"
     )
@@ -578,6 +639,18 @@ def test_a_stored_answer_says_so(home: Path) -> None:
     assert "charged when first asked" in run(home, *query).stdout
     one = ("count", "people.toml", "--where", "age >= 22", "--share", "0.01")
     assert [document(home, *one)["stored"] for _ in range(2)] == [False, True]
+
+
+def test_a_stored_answer_tells_what_it_charged_people_who_stand_elsewhere_now(home: Path) -> None:
+    file = another(home, "redefined")
+    asked = ("count", file, "--where", "age > 33", "--share", "0.5", "--mechanism", "minimum")
+    assert "strict" in run(home, *asked).stdout
+    text = (home / file).read_text()
+    (home / file).write_text(re.sub(r"(strict|standard|open) = [0-9.]+", r"\1 = 0.04", text))
+    assert run(home, "register", file).returncode == 0
+    again = run(home, "ledger", "answers", "1", file).stdout
+    assert "Nobody is charged" not in again
+    assert re.search(r"strict +0\.05 +0\.025 +nobody is there now", again)
 
 
 def test_stored_answers_are_shown_again_for_free(home: Path) -> None:
@@ -640,6 +713,9 @@ def test_many_levels_are_not_listed(tmp_path: Path) -> None:
     assert document(tmp_path, "check", "people.toml")["levels"] is None
     (tmp_path / "people.toml").write_text(head.replace("ceiling = 100\n", "") + '[preferences]\ncolumn = "pay"\n')
     refused = run(tmp_path, "check", "people.toml")
-    assert refused.returncode == 3
-    assert "ceiling" in refused.stderr
-    assert "7.26" not in refused.stderr
+    assert refused.returncode == 0
+    assert "Registering would be refused: An epsilon is above the ceiling of 10." in refused.stdout
+    assert "7.26" not in refused.stdout + refused.stderr
+    assert document(tmp_path, "check", "people.toml")["levels"] == []
+    refused = run(tmp_path, "register", "people.toml")
+    assert (refused.returncode, "ceiling" in refused.stderr, "7.26" in refused.stderr) == (3, True, False)

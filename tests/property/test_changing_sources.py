@@ -33,7 +33,7 @@ def hold_many(folder: Path, count: int, seed: int, **options: Any) -> None:
 
 def _fresh(folder: Path, place: int) -> Path:
     made = folder / str(place)
-    made.mkdir()
+    made.mkdir(mode=0o700)  # the folder of snapshots is for its owner alone
     return made
 
 
@@ -76,7 +76,7 @@ def test_without_staging_schedules_fail(tmp_path: Path, monkeypatch: pytest.Monk
     schedule.changes, schedule.editions = ["crowd counted"], [few, many]
     with pytest.raises(DataError, match="were not capped"):
         schedule.hold(_fresh(tmp_path, 1))
-    monkeypatch.setattr("epsilons.dataset.snapshot.exceeds_cap", lambda *_: False)
+    monkeypatch.setattr("epsilons.dataset.snapshot.check_copy", lambda *_: None)
     with pytest.raises(AssertionError, match="above the cap"):
         schedule.hold(_fresh(tmp_path, 2))
     with pytest.raises(AssertionError, match="schedule"):

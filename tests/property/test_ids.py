@@ -22,7 +22,7 @@ from epsilons.dataset.rows import stage
 from epsilons.engines.base import NUMBER, TEXT, Column
 from epsilons.engines.duckdb import DuckDB
 from epsilons.errors import DataError, PreferenceError
-from epsilons.ledger.identity import digests, normal_form, normalise
+from epsilons.ledger.identity import SHA_256, digests, normal_form, normalise
 
 SALT = bytes(16)
 NAMES, NUMBERS = Column("id", TEXT), Column("id", NUMBER, 0, (1 << 64) - 1)
@@ -75,7 +75,8 @@ def read(table: pa.Table, preferences: eps.Preferences, **options: object) -> Pr
     engine = DuckDB(table, threads=1)
     stage(engine)
     try:
-        return read_preferences(engine, check_id_column(engine, "id"), preferences, **options)  # type: ignore[arg-type]
+        person = check_id_column(engine, "id")
+        return read_preferences(engine, person, preferences, SALT, SHA_256, **options)[0]  # type: ignore[arg-type]
     finally:
         engine.close()
 

@@ -103,7 +103,7 @@ VARIANCES = [
 MEDIANS = [
     Setting("median", assume=0.0, more=WHOLE),
     Setting("median", relation=1, more=WHOLE),
-    Setting("median", "three", 500, "skewed", relation=-1),
+    Setting("median", "three", 500, "skewed", relation=-1, more={"for_interval": 0.6}),
     Setting("median", "two", 1000, "two points", assume=0.0),
     Setting("median", "public", 1000, "discrete", relation=1),
     Setting("median", "many", 5000, "uniform", relation=-1, fraction=0.05),
@@ -114,7 +114,7 @@ MEDIANS = [
 ]
 QUANTILES = [
     Setting("quantile", "paper", 1000, "skewed", assume=0.0, more={"q": 0.1}),
-    Setting("quantile", "three", 600, "normal", relation=1, more={"q": 0.25}),
+    Setting("quantile", "three", 600, "normal", relation=1, more={"q": 0.25, "for_interval": 0.6}),
     Setting("quantile", "public", 1000, "uniform", relation=-1, more={"q": 0.9}),
     Setting("quantile", "many", 4000, "discrete", relation=1, more={"q": 0.25, "step": 1}),
     Setting("quantile", "three", 2000, "rare", assume=0.0, more={"q": 0.9}),

@@ -413,4 +413,5 @@ def draw_setting(random: Random, order: bool, gaps: bool = False) -> Setting:
     roster, people = str(random.choice(list(ROSTERS))), int(10 ** random.uniform(2.3, 3.7))
     found = Setting(name, roster, people, str(random.choice(shapes)), fraction=fraction)
     more = {**more, "complete": True} if whole else more
+    more = {**more, "for_interval": float(random.choice([0.4, 0.6]))} if order else more
     return replace(found, relation=1.0, more=more)

@@ -436,8 +436,8 @@ class EveryoneAtTheLargest(Tampered):
 class WithoutHalf(Order):
     """The weighted quantile without the 1/2 in its exponent."""
 
-    def _cost(self, question: Question, weighting: Weighting, cells: SortedCells) -> tuple[Cost, Fraction]:
-        cost, unit = super()._cost(question, weighting, cells)
+    def cost(self, question: Question, weighting: Weighting, cells: SortedCells) -> tuple[Cost, Fraction]:
+        cost, unit = super().cost(question, weighting, cells)
         return cost, 2 * unit
 
 

@@ -9,6 +9,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from epsilons.papers.population import Users as PaperOne
 from epsilons.preferences import roster_of
 from epsilons.statistics import order
 from epsilons.statistics.base import Question
@@ -18,34 +19,6 @@ from epsilons.summaries.arrays import ArrayPeople
 from epsilons.testing import seeded
 
 Floats = NDArray[np.float64]
-
-
-@dataclass(frozen=True)
-class PaperOne:
-    """Jorgensen et al. 2015, Table I: three groups of users, and binary or normal values."""
-
-    people: int = 1000
-    density: float = 0.15
-    deviation: float = 200.0
-    conservative: float = 0.54
-    moderate: float = 0.37
-    strictest: float = 0.01
-    middle: float = 0.2
-
-    def epsilons(self, random: np.random.Generator) -> Floats:
-        """Groups at random; conservative and moderate epsilons uniform and rounded to hundredths; liberal ones 1."""
-        order_ = random.permutation(self.people)
-        strict, fair = round(self.conservative * self.people), round(self.moderate * self.people)
-        epsilons = np.ones(self.people)
-        epsilons[order_[:strict]] = random.uniform(self.strictest, self.middle, strict).round(2)
-        epsilons[order_[strict : strict + fair]] = random.uniform(self.middle, 1.0, fair).round(2)
-        return np.maximum(epsilons, 0.01)
-
-    def bits(self, random: np.random.Generator) -> Floats:
-        return (random.random(self.people) < self.density).astype(float)
-
-    def numbers(self, random: np.random.Generator) -> Floats:
-        return np.clip(random.normal(500, self.deviation, self.people).round(), 1, 1000)
 
 
 @dataclass(frozen=True)
@@ -96,7 +69,7 @@ def median_settings() -> Iterator[Setting]:
         seen.append(PaperOne(people=1001, deviation=float(sigma)))
     seen += [replace(paper, people=1001) for paper in paper_one_sweeps() if paper.density == 0.15]
     for paper in seen:
-        question = Question(order.median((1, 1000), 1), spread=paper.deviation)
+        question = Question(order.median((1, 1000), 1), spread=min(paper.deviation, 499.5))
         yield Setting(f"median {paper}", question, _with(paper, PaperOne.numbers), "median")
 
 

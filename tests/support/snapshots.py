@@ -14,7 +14,7 @@ from epsilons.dataset.rows import COHORT, PERSON, Preparation, stage
 from epsilons.dataset.snapshot import Stamp, open_snapshot, write_snapshot
 from epsilons.engines.base import SOURCE, Engine, open_table
 from epsilons.engines.trees import column, table
-from epsilons.ledger.identity import digests
+from epsilons.ledger.identity import SHA_256
 from epsilons.ledger.order import as_sorted
 from epsilons.ledger.values import Digests, Moves
 from epsilons.preferences import Preferences
@@ -28,11 +28,8 @@ def register(source: Any, folder: Any, rows: int = 1, person: str = "id", **opti
     try:
         kind = check_id_column(engine, person)
         stage(engine)
-        asked = read_preferences(engine, kind, Preferences({}, default=1.0))
-        people = digests(asked.ids, SALT)
-        order = np.argsort(as_sorted(people))
-        asked = asked.take(order)
-        facts = people[order], np.arange(len(people)) % 3 + 5, rows, SALT, str(folder)
+        asked, people = read_preferences(engine, kind, Preferences({}, default=1.0), SALT, SHA_256, normal=False)
+        facts = people, np.arange(len(people)) % 3 + 5, rows, SALT, str(folder)
         stamp: Stamp = json.loads(json.dumps(write_snapshot(engine, kind, asked.ids, asked.held, *facts)))
         return stamp
     finally:

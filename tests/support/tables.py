@@ -14,10 +14,10 @@ import pyarrow as pa
 from epsilons.arguments.options import TABLES
 from epsilons.arguments.reading import read_plan
 from epsilons.dataset.facts import TableFacts
+from epsilons.dataset.gathering import StagedRows, read_held
 from epsilons.dataset.people import TablePeople
-from epsilons.dataset.preferences import _by_person
 from epsilons.dataset.question import TableQuestion, parse_question
-from epsilons.dataset.rows import Preparation, prepare, read_held, stage
+from epsilons.dataset.rows import Preparation, prepare, stage
 from epsilons.engines.duckdb import DuckDB
 from epsilons.ledger.identity import digests
 from epsilons.ledger.order import as_sorted
@@ -57,7 +57,7 @@ class Bench:
         standing = Moves(next(self._epoch), 1, as_sorted(everyone)[order], roster.codes[order].astype(np.int64))
         person = self.engine.schema["id"]
         stage(self.engine)
-        found = _by_person(self.engine, person, {})
+        found = StagedRows(self.engine, person).by_person({})
         ids = found["id"].combine_chunks()
         known = digests(ids, SALT)
         order = np.argsort(as_sorted(known))

@@ -103,5 +103,13 @@ def test_what_pays_for_an_interval_is_refused_where_nothing_is_paid_for() -> Non
             getattr(eps, name)(values, 1.0, **bounds, for_interval=0.4)
         with pytest.raises(eps.PlanError, match="takes no 'for_interval'"):
             eps.plan(name, [1.0] * 10, **bounds, for_interval=0.4)
+    for q in (0, 1.0):
+        with pytest.raises(
+            eps.PlanError, match=f"A quantile of {q:g} takes no 'for_interval'.*smallest or the largest"
+        ):
+            eps.quantile(values, 1.0, q, **bounds, for_interval=0.4)
+        assert eps.quantile(values, 1.0, q, **bounds).models is None
+    with pytest.raises(eps.PlanError, match="Individual privacy takes no 'for_interval'"):
+        eps.median(values, 1.0, **bounds, for_interval=0.4, privacy="individual")
     assert eps.median(values, 1.0, **bounds, for_interval=0.4).models
     assert eps.quantile(values, 1.0, 0.9, **bounds, for_interval=0.2).models

@@ -121,6 +121,16 @@ REFUSED: dict[str, tuple[Callable[[], Any], type[eps.EpsilonsError], str, str]] 
     "spread NaN": (mean(spread=math.nan), eps.PlanError, "spread=nan is not allowed.", "leave spread out"),
     "spread endless": (mean(spread=math.inf), eps.PlanError, "spread=inf is not allowed.", "leave spread out"),
     "spread word": (mean(spread="x"), eps.PlanError, "spread='x' is not allowed.", "leave spread out"),
+    "spread wide": (mean(spread=51), eps.PlanError, "spread=51.0 is not allowed.", "leave spread out"),
+    "spread of targets": (
+        plan("linear_regression", features=["a"], bounds_X=(0, 1), bounds_y=(0, 10), spread=6),
+        eps.PlanError, "spread=6.0 is not allowed.", "leave spread out",
+    ),
+    "location outside": (mean(location=500), eps.PlanError, "location=500.0 is not allowed.", "leave location out"),
+    "location below": (
+        plan("median", bounds=(0, 100), location=-1),
+        eps.PlanError, "location=-1.0 is not allowed.", "leave location out",
+    ),
     "spread vast": (mean(spread=1e200), eps.PlanError, "spread=1e+200 is not allowed.", "leave spread out"),
     "density negative": (count(density=-0.1), eps.PlanError, "density=-0.1 is not allowed.", "leave density out"),
     "density above 1": (count(density=1.1), eps.PlanError, "density=1.1 is not allowed.", "leave density out"),
@@ -445,7 +455,8 @@ def test_public_arguments_of_any_scale_give_finite_answers(
         levels = roster_of(epsilons).levels
         if mechanism != "auto" and create(mechanism, statistic).refuses(Question(statistic), levels) is not None:
             continue
-        guesses = {"spread": spread, "density": density}
+        half = bounds[1] / 2 - bounds[0] / 2
+        guesses = {"spread": None if spread is None or half < 1e-30 else min(spread, half), "density": density}
         release = ask(statistic, values, epsilons, mechanism=mechanism, missing="center", **guesses)
         assert math.isfinite(release.value)
         assert release.error is None or math.isfinite(release.error)

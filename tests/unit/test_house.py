@@ -40,6 +40,7 @@ NAMES = [
     "ProtocolError",
     "Release",
     "Roster",
+    "connect",
     "count",
     "histogram",
     "individually",

@@ -62,6 +62,7 @@ OTHERS: dict[str, Any] = {
     "names": ("z",),
     "target_bounds": (0.0, 9.0),
     "classes": (1, 2),
+    "words": (("region", ("north", "south")),),
 }
 #: What a statistic of this shape cannot have beside what it has.
 IMPOSSIBLE = {"categories", "from_low", "from_high"}

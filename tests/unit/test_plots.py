@@ -60,13 +60,6 @@ def test_a_mechanism_has_one_color_in_every_picture(plan: eps.Plan) -> None:
     assert other == {name: pick_color(name) for name in other}
 
 
-def test_the_demo_and_the_papers_draw_a_mechanism_in_its_color() -> None:
-    from epsilons.papers.regression import METHODS, pick_style
-
-    assert {pick_style(method)["color"] for method in METHODS if "sample" in method} == {pick_color("sample")}
-    assert pick_style("weighted (ours)")["color"] == pick_color("weighted")
-
-
 def test_no_two_mechanisms_share_a_color() -> None:
     names = [*list_mechanisms(), "local-sensitivity", "sampling-privacy", "randomized-response", "quartile", "my-own"]
     assert len({pick_color(name) for name in names}) == len(set(names))

@@ -240,13 +240,43 @@ def test_an_error_that_is_not_stated_has_a_reason() -> None:
     unknown = eps.median(values, few, bounds=(0, 100))
     assert unknown.error is None
     assert "± unknown" in str(unknown)
-    assert "where values lie on both sides" in unknown.no_error
+    assert "how much lies on either side" in unknown.no_error
     assert f"No error: {unknown.no_error}" in unknown.sheets()[0].notes
     rare = eps.mean([math.nan] * 19 + [5.0], few, bounds=(0, 100))
     assert (rare.error, "whether anybody counts" in rare.no_error) == (None, True)
     largest = eps.max(values, few, bounds=(0, 100))
     assert (largest.error, largest.no_error) == (None, largest.no_interval)
+    differ = [0.1, 0.2] * 10
+    unpaid = eps.median(values, differ, bounds=(0, 100), for_interval=0, assume="nothing")
+    for bare in (
+        largest,
+        eps.min(values, few, bounds=(0, 100)),
+        eps.kth_largest(values, few, 2, bounds=(0, 100)),
+        unpaid,
+    ):
+        assert "± unknown however preferences and values relate (" in str(bare)
     assert eps.count([1] * 20, few).no_error == ""
+
+
+def test_a_median_has_an_error_whatever_is_assumed() -> None:
+    """Where all weigh the same nothing can be related; else it is as large as the most related preferences make it."""
+    values, alike = np.random.default_rng(1).normal(20, 10, 2000).clip(0, 100), np.full(2000, 0.3)
+    nothing, unrelated = (
+        eps.median(values, alike, bounds=(0, 100), assume=assume, entropy=seeded(3)) for assume in ("nothing", 0)
+    )
+    assert nothing.error == unrelated.error is not None
+    unpaid = {
+        assume: eps.median(values, alike, bounds=(0, 100), assume=assume, for_interval=0) for assume in ("nothing", 0)
+    }
+    assert unpaid["nothing"].error == unpaid[0].error is not None
+    differ = np.repeat([0.5, 1.0], [100, 1900])
+    worse, least = (
+        eps.median(
+            values, differ, bounds=(0, 100), assume=assume, mechanism="threshold", threshold=1.0, entropy=seeded(3)
+        )
+        for assume in ("nothing", 0)
+    )
+    assert least.error < worse.error < worse.interval()[1] - worse.interval()[0]
 
 
 def test_an_error_that_only_the_plan_expects_says_so() -> None:

@@ -16,7 +16,7 @@ import numpy as np
 from epsilons.accuracy.intervals import ErrorBar, ErrorModel, FractionBar
 from epsilons.guarantee import NANO
 from epsilons.preferences import Levels
-from epsilons.statistics.additive import Additive, Counting, Moments
+from epsilons.statistics.additive import Additive, Moments
 from epsilons.statistics.base import Answer, Floats, Question, Rest, Weighting, equivalent_scale
 
 Bars = tuple[ErrorBar, ...] | None
@@ -50,7 +50,7 @@ class Facts:
         self.centre, self.max_error = statistic.centre, statistic.max_error
         self.origin, self.coin_origin = statistic.origin, statistic.coin_origin
         #: Whether everyone is counted once or not at all.
-        self.ones = isinstance(statistic, Counting) and statistic.one_each
+        self.ones = statistic.one_each
         self.divisor, self.limits = statistic.divisor(people), statistic.limits(people)
         #: How far an answer can be off at all: it is cut to what is possible.
         self.width = float(self.limits[1] - self.limits[0])
@@ -59,8 +59,7 @@ class Facts:
         self.parts = [(unit, part.reach[question.neighbors], float(part.share)) for part, unit in parts]
 
 
-#: Remembered, since every mechanism that is compared asks.
-facts_of = lru_cache(maxsize=256)(Facts)
+facts_of = lru_cache(maxsize=256)(Facts)  # every mechanism that is compared asks
 
 
 @dataclass(frozen=True, eq=False)
@@ -173,8 +172,7 @@ class Effect:
     def alike(self) -> Any:
         """The least weight that a person may have over the largest; 0 where somebody may have none."""
         weights = self.multipliers.min(axis=-1) / np.maximum(self.multipliers.max(axis=-1), 1e-300)
-        chosen = self.coin_spread > 0 if self.sampled else False
-        return np.where(chosen | (self.left_out > 0), 0.0, weights)
+        return np.where((self.sampled and self.coin_spread > 0) | (self.left_out > 0), 0.0, weights)
 
     @cached_property
     def drift(self) -> Any:
@@ -313,8 +311,13 @@ class LinearAccuracy(SumAccuracy):
         if nothing or question.assume * related * effect.drift > effect.worst_bias:
             return tuple(_worst_bar(effect, _seen(question, effect, number)) for number in answer.numbers)
         if effect.facts.ones:
-            return (_fraction_bar(question, effect),) * len(answer.numbers)
+            return tuple([_fraction_bar(question, effect, one) for one in spreads_shown(question, effect, answer)])
         return tuple(_error_model(question, effect, _seen(question, effect, n), related) for n in answer.numbers)
+
+
+def spreads_shown(question: Question, effect: Effect, answer: Answer) -> list[float]:
+    """That of one person's part in each released count, in which distances are told; nothing if a guess decides."""
+    return [math.sqrt(_seen(question, effect, n, likely=True).variance) for n in answer.numbers if effect.facts.ones]
 
 
 def cut_off(effect: Effect, mean: float) -> Any:
@@ -387,11 +390,11 @@ def _error_model(question: Question, effect: Effect, moments: Moments, related: 
     return ErrorModel(laplace, normal, population, bound, slope, shift, slope * effect.grid, effect.facts.limits)
 
 
-def _fraction_bar(question: Question, effect: Effect) -> FractionBar:
+def _fraction_bar(question: Question, effect: Effect, shown: float) -> FractionBar:
     """Of people who are each counted once or not at all: everything follows from the fraction of those who are."""
     slope, shift = effect.undone
     gaps = slope * effect.multipliers - 1
     noise, luck = slope * effect.laplace[0], float(gaps**2 @ effect.sizes + effect.left_out)
     ones, zeros = (slope**2 * float(effect.coins(Moments(mean, 0.0))) for mean in (1.0, 0.0))
     known = (effect.people, noise, luck, ones, question.assume, slope * float(effect.drift))
-    return FractionBar(*known, slope, shift, slope * effect.grid, zeros)
+    return FractionBar(*known, slope, shift, slope * effect.grid, zeros, question.assume * shown)

@@ -28,9 +28,9 @@ def count_error(levels: Levels, density: float, related: float = 0.0) -> float:
     return max(math.sqrt(float((chance * distance**2).sum())) for distance, chance in laws)
 
 
-def _stand_ins(levels: Levels, density: float, related: float) -> list[Floats]:
+def _stand_ins(levels: Levels, density: float, related: float, least: float = 0.0) -> list[Floats]:
     """The fraction of ones at each level: alike, and with the stricter half up or down by `related` spreads."""
-    side, far = _sides(levels.sizes), related * math.sqrt(density * (1 - density))
+    side, far = _sides(levels.sizes), max(related * math.sqrt(density * (1 - density)), least)
     return [np.clip(density + way * far * side, 0.0, 1.0) for way in ((0, 1, -1) if far > 0 else (0,))]
 
 
@@ -131,6 +131,8 @@ class CountBar(ErrorBar):
     nothing_assumed: bool = False
     #: How far levels may differ, in spreads: a count is kept if one of the stand-ins keeps it.
     related: float = 0.0
+    #: How far that is at least, as told beside the answer.
+    told: float = 0.0
 
     def interval(self, value: float, confidence: float, population: bool) -> tuple[float, float]:
         """Where the count of the people on the roster lies."""
@@ -143,22 +145,21 @@ class CountBar(ErrorBar):
             low, high = max(value - reach, 0.0), min(value + reach, people)
         else:
             tail = (1 - confidence) / 2
-            low, high = (_edge(levels, outside, value, tail, self.related) for outside in (0.0, people))
+            low, high = (self._edge(levels, outside, value, tail) for outside in (0.0, people))
         if population:
             extra = normal_two_sided(confidence) * self.population
             return value - math.hypot(value - low, extra), value + math.hypot(high - value, extra)
         return low, high
 
+    def _edge(self, levels: Levels, outside: float, answer: float, tail: float) -> float:
+        """The furthest count on one side that does not contradict the answer: one so far has chance enough."""
 
-def _edge(levels: Levels, outside: float, answer: float, tail: float, related: float) -> float:
-    """The furthest count on one side that does not contradict the answer: one at least this far has chance enough."""
+        def fits(count: float) -> bool:
+            for ones in _stand_ins(levels, min(max(count / levels.size, 0.0), 1.0), self.related, self.told):
+                error, chance = count_distribution(levels, ones)
+                beyond = error >= answer - count - 0.5 if outside == 0 else error <= answer - count + 0.5
+                if float(chance[beyond].sum()) >= tail:
+                    return True
+            return False
 
-    def fits(count: float) -> bool:
-        for ones in _stand_ins(levels, min(max(count / levels.size, 0.0), 1.0), related):
-            error, chance = count_distribution(levels, ones)
-            beyond = error >= answer - count - 0.5 if outside == 0 else error <= answer - count + 0.5
-            if float(chance[beyond].sum()) >= tail:
-                return True
-        return False
-
-    return outside if fits(outside) else bisect(answer, outside, fits, 24)[0]
+        return outside if fits(outside) else bisect(answer, outside, fits, 24)[0]

@@ -84,9 +84,9 @@ class FractionBar(ErrorBar):
     So its interval is an inverted test: it holds every fraction p of the people at which the answer is not too far off.
     What may be off at p: the noise; the luck of which level has how many ones, of variance `luck` times that of one
     person, p(1-p), or of a level whose own fraction is nearer to 1/2; coins, of variance `coins` times p for ones and
-    `zeros` times 1-p for zeros; and what
-    related levels add at most, `related` spreads of one person times `drift`. Where few people or coins decide, luck
-    follows a binomial law. answer*`slope` + `shift` undoes what a mechanism does on purpose.
+    `zeros` times 1-p for zeros; and what related levels add at most, `drift` times how far they lie: `related` spreads
+    of one person, and no less than what is `told` beside the answer, at the fraction that it shows. Where few people or
+    coins decide, luck follows a binomial law. answer*`slope` + `shift` undoes what a mechanism does on purpose.
     """
 
     people: int
@@ -99,6 +99,7 @@ class FractionBar(ErrorBar):
     shift: float = 0.0
     grid: float = 0.0
     zeros: float = 0.0
+    told: float = 0.0
 
     def interval(self, value: float, confidence: float, population: bool) -> tuple[float, float]:
         """Every count that the answer does not contradict."""
@@ -108,14 +109,15 @@ class FractionBar(ErrorBar):
         def possible(count: float) -> bool:
             p = count / people
             spread = math.sqrt(p * (1 - p))
-            near = min(0.5, min(p, 1 - p) + self.related * spread)
+            apart = max(self.related * spread, self.told)
+            near = min(0.5, min(p, 1 - p) + apart)
             varied = (
                 self.luck * near * (1 - near)
                 + self.coins * p
                 + self.zeros * (1 - p)
                 + (people * spread**2 if population else 0.0)
             )
-            away = abs(centre - count) - self.related * spread * self.drift
+            away = abs(centre - count) - apart * self.drift
             coarse = self.grid if self.noise < 3 * self.grid else 0.0
             sign = 1 if centre > count else -1
             return away <= coarse or self._beyond(away - coarse, varied, p, sign) >= (1 - confidence) / 2
@@ -153,6 +155,10 @@ class RatioBar(ErrorBar):
     other, which moves a mean a part p from a bound to the other to p/(p + (1-p)/`alike`) or p/(p + (1-p) `alike`). 0 is
     for where some or all may not count at all: the interval is all of the bounds.
     """
+
+    no_error: ClassVar[str] = (
+        "It is not clear whether anybody counts, or whether all who do have weight; the interval says what is certain."
+    )
 
     bounds: tuple[float, float]
     sum: float

@@ -12,7 +12,7 @@ from epsilons.accuracy.additive import Effect, Errors, SumAccuracy
 from epsilons.preferences import Levels
 from epsilons.statistics.additive import Moments
 from epsilons.statistics.base import Answer, Floats, Question, Weighting
-from epsilons.statistics.noisy_loss import WEIGHT_SQUARE
+from epsilons.statistics.noisy_loss import INTERCEPT_SQUARE, WEIGHT_SQUARE
 from epsilons.statistics.regression import MEAN_SQUARE, LinearRegression, Regression
 from epsilons.summaries.models import MODEL_STEPS
 
@@ -41,7 +41,9 @@ class ModelAccuracy(SumAccuracy):
         loss = statistic.loss(question, answer.sums, weighting, levels)
         if not loss.somebody:
             return None
-        before = max(float(predicted) ** 2 - float(self.noise(effect, effect.facts.moments)), 0.0)
+        moments = statistic.strayed(question, loss)
+        expected = float(self.expected_errors(question, effect, moments))
+        before = max(expected**2 - float(self.noise(effect, moments)), 0.0)
         return min(math.sqrt(before + statistic.unit**2 * loss.error), statistic.max_error)
 
     def expectations(self, question: Question, levels: Levels, weighting: Weighting) -> dict[str, Any]:
@@ -53,7 +55,9 @@ class ModelAccuracy(SumAccuracy):
         signal = MEAN_SQUARE * WEIGHT_SQUARE
         linear = isinstance(statistic, LinearRegression)
         stray = statistic.guess(question).variance / statistic.width / statistic.unit**2 if linear else 1.0
-        explained = features * signal / (1 + noise / signal) - vector
+        # The intercept shrinks, too (`NoisyLoss.minimise`): it is never further off than one of which nothing is known.
+        mean_off = vector * INTERCEPT_SQUARE / (INTERCEPT_SQUARE + vector)
+        explained = features * signal / (1 + noise / signal) - mean_off
         total = features * signal + (stray if linear else 1.0 - features * signal)
         found, exact = explained / total, features * signal / total
         if linear:

@@ -5,9 +5,10 @@ of the bounds (or the guessed location) with standard deviation `spread`.
 """
 
 import math
+from dataclasses import replace
 from fractions import Fraction
 from functools import lru_cache
-from typing import cast
+from typing import ClassVar, cast
 
 import numpy as np
 
@@ -28,11 +29,14 @@ _POINTS = 600
 class OrderAccuracy(Accuracy):
     """Of weighted quantiles; ranks counted from an end depend on the data alone, so nothing is said of them."""
 
+    #: The cells show how far values lie apart that the most related preferences could confuse.
+    worst_after: ClassVar[bool] = True
+
     def predict_error(self, question: Question, levels: Levels, weighting: Weighting) -> float | None:
-        used, epsilons = weighting.used_at(levels)
-        if not cast(Order, question.statistic).between_ends or not any(used):
+        if not cast(Order, question.statistic).between_ends or not weighting.used(levels):
             return None
-        return float(_quantile_errors(question, levels, [weigh_people(levels, weighting, np.array(epsilons))])[0])
+        epsilons = np.array([to_epsilon(math.floor(loss)) for loss in weighting.losses()])
+        return float(_quantile_errors(question, levels, [weigh_people(levels, weighting, epsilons)])[0])
 
     def predict_errors(self, question: Question, levels: Levels, weightings: Weightings) -> Floats:
         if not cast(Order, question.statistic).between_ends:
@@ -42,6 +46,11 @@ class OrderAccuracy(Accuracy):
             squares = fractions * rate**2 * (1.0 if weightings.sampled else fractions)
             found.append(PeopleWeights(sizes, np.append(fractions * rate, 0.0), float(sizes[:-1] @ squares), 0.0))
         return _quantile_errors(question, levels, found)
+
+    def worst_error(self, question: Question, levels: Levels, weighting: Weighting) -> float | None:
+        """That of people who all granted the same: nothing can be related. Of others it depends on their values."""
+        alike = len(levels.grants) == 1 and not levels.left_out
+        return self.predict_error(replace(question, assume=0.0, bought=None), levels, weighting) if alike else None
 
     def error_bars(self, question: Question, levels: Levels, weighting: Weighting, answer: Answer) -> Bars:
         return None if answer.brackets is None else bars_of(question, levels, weighting, answer.brackets)

@@ -12,13 +12,14 @@ from functools import lru_cache
 from typing import ClassVar
 
 import numpy as np
+from numpy.typing import NDArray
 
 from epsilons.accuracy.additive import uneven
 from epsilons.accuracy.intervals import ErrorBar, laplace_quantile
 from epsilons.guarantee import NANO
 from epsilons.preferences import Levels
 from epsilons.statistics.base import Floats, Question, Weighting
-from epsilons.statistics.brackets import Bracket, Split, rising
+from epsilons.statistics.brackets import Bracket, Split, certain_weight, rising
 from epsilons.statistics.order import Order
 
 _FREQUENCIES = 1 << 8
@@ -27,6 +28,9 @@ _RESOLVED = 0.9999
 #: The odds of a gap against an even spread before its cells are looked at: anywhere, and between clearly denser cells,
 #: which hold so much more than their noise of scale 1. Beyond e^50 odds are certain.
 _GAPS, _CAMPS, _CLEAR, _FAR = 0.05, 4.0, 3.0, 50.0
+#: Cells next to the first draw are at most so many times as wide as the narrowest; one that holds so many times what
+#: noise, spread and slack may amount to does not show where in it the quantile is.
+_NARROW, _BLIND = 2.5, 1.5
 #: Equally likely places of a Laplace noise of scale 1.
 _LAPLACE = laplace_quantile((np.arange(64) + 0.5) / 64)
 
@@ -40,7 +44,7 @@ class QuantileBar(ErrorBar):
     deviation that the answer's own draw adds, in the same unit of weight; `step` lies between two grid points.
     """
 
-    no_error: ClassVar[str] = "It is not clear where values lie on both sides; the interval says what is certain."
+    no_error: ClassVar[str] = "It is not clear how much lies on either side; the interval says what is certain."
 
     bounds: tuple[float, float]
     step: float
@@ -76,15 +80,13 @@ class QuantileBar(ErrorBar):
         """The expected error: how far from the answer as much weight lies as noise and spread are worth.
 
         In two ways: as if the weight lay evenly as far as noise reaches, and as it is shown, cell by cell. Or, where
-        that is more, how far the other side of a gap is that the cells may hide. None where the cells could not show on
-        both sides that the quantile lies within the bounds: then how far off the answer is depends on values that were
-        not seen.
+        that is more, how far the other side of a gap is that the cells may hide, or an end of a wide cell that hides
+        where its values are. None where the cells could not show on both sides that the quantile lies within the
+        bounds: then how far off the answer is depends on values that were not seen.
         """
         low, high = self._on_grid(value, 0.95, population=False)
         reach, whole = float(self._reach(0.95, population=False).max(initial=0.0)), float(sum(self.weights))
-        # All cells together may look heavier than they are, by their noise.
-        certain = whole - 1.5 * math.sqrt(2 * len(self.weights))
-        if (low, high) == self.bounds or min(self.q, 1 - self.q) * certain <= reach:
+        if (low, high) == self.bounds or min(self.q, 1 - self.q) * certain_weight(self.weights) <= reach:
             return None
         curve = rising(np.array([-self.q * whole, *rising(self._heights()), (1 - self.q) * whole]))
         left, middle, right = (float(np.interp(height, curve, self._places)) for height in (-reach, 0.0, reach))
@@ -98,7 +100,19 @@ class QuantileBar(ErrorBar):
         shown = float(np.mean((np.interp(moved, curve, self._places) - middle) ** 2))
         even = (off * side / reach) ** 2
         gap = self._gap(value, (low, high), (left, right), reach / max(side, self.step), off)
-        return min(math.sqrt(max((even + shown) / 2, gap) + rounding**2), self.bounds[1] - self.bounds[0])
+        coarse = self._coarse(value, np.searchsorted(curve, moved).clip(1, len(curve) - 1) - 1, reach)
+        return min(math.sqrt(max((even + shown) / 2, gap, coarse) + rounding**2), self.bounds[1] - self.bounds[0])
+
+    def _coarse(self, value: float, cells: NDArray[np.intp], reach: float) -> float:
+        """The mean square if the quantile is at either end of its cell, of cells that say nothing of their inside.
+
+        Next to the first draw cells are narrow. If it jumped, the quantile is in a wide one far from it, which holds
+        more than noise may amount to: nothing shows where in it the values are.
+        """
+        ends, fine = self._places, np.diff(self.cuts).min(initial=math.inf)
+        blind = (np.diff(ends) > _NARROW * fine) & (np.array(self.weights) > _BLIND * reach)
+        squares = ((ends[:-1] - value) ** 2 + (ends[1:] - value) ** 2) / 2
+        return float(np.where(blind, squares, 0.0)[cells].mean())
 
     def _gap(
         self, value: float, within: tuple[float, float], seen: tuple[float, float], density: float, off: float

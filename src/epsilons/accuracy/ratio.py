@@ -2,8 +2,8 @@
 
 Before an answer: at the guessed number of rows. After it: at the released one, group by group. Where the released
 number is less than three standard deviations of its noise nobody may count at all: then there is no error to state
-(None), and the interval is all of the bounds. If nothing is assumed about who counts with which weight,
-the error is that of the worst rows, at most the width of the bounds.
+(None), and the interval is all of the bounds. If nothing is assumed about who counts with which weight, the error is
+that of the worst rows; after an answer None where that is the width of the bounds, which says nothing.
 """
 
 from __future__ import annotations
@@ -68,12 +68,13 @@ class RatioAccuracy(SumAccuracy):
 
     def _stated(self, question: Question, seen: RowsSeen) -> float | None:
         effect, most = seen.effect, seen.statistic.max_error
+        if not seen.certain:
+            return None
         if math.isinf(question.assume):
-            if not seen.certain or effect.alike == 0:
-                return most
-            noise = self.noise(effect, seen.moments)
-            return min(math.sqrt(seen.shift**2 + noise), most)
-        return float(self.expected_errors(question, effect, seen.moments)) if seen.certain else None
+            # Where some who count may weigh nothing, their mean may be anything.
+            error = math.sqrt(seen.shift**2 + self.noise(effect, seen.moments)) if effect.alike > 0 else most
+            return error if error < most else None
+        return float(self.expected_errors(question, effect, seen.moments))
 
     def error_bars(self, question: Question, levels: Levels, weighting: Weighting, answer: Answer) -> Bars:
         """One bar for each group; if nothing is assumed about who counts, whatever weights that differ can do."""

@@ -8,13 +8,14 @@ import math
 from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass, replace
 from functools import cached_property
+from types import MappingProxyType
 from typing import Any, Self
 
 import numpy as np
 
 from epsilons.accuracy.intervals import half_width
 from epsilons.arguments.checks import ASSUMPTIONS, Bought
-from epsilons.arguments.reading import AT_CENTRE
+from epsilons.arguments.reading import AT_CENTRE, tell_centred
 from epsilons.display import Sheet, Shown, show, show_count
 from epsilons.errors import Argument, PlanError
 from epsilons.noise.entropy import working_precision
@@ -67,11 +68,13 @@ class Relation(Shown):
 
     `distance` is the largest with a confidence of `confidence`, in the units of the column, and `bound` in spreads. As
     `assume` it serves means and sums of the same values over everyone, at no further charge. `chance` is that of levels
-    as different as these, or more, if all had the same expected mean.
+    as different as these, or more, if all had the same expected mean. `given` names a spread that was taken at its
+    word; without one, people's luck is that of the largest spread that each level's own answer leaves possible.
     """
 
     levels: tuple[LevelAnswer, ...]
     spread: float
+    given: str = ""
     confidence: float = 0.95
     #: Which values it is about: bounds and column; whether some stood at the centre; and the release it was bought by.
     within: str = ""
@@ -80,27 +83,35 @@ class Relation(Shown):
     number: int | None = None
 
     @classmethod
-    def of(cls, levels: Sequence[Mapping[str, Any]]) -> Self:
-        """Of the levels' own answers, as a mixed mean releases them anyway."""
+    def of(cls, levels: Sequence[Mapping[str, Any]], told: Mapping[str, Any] = MappingProxyType({})) -> Self:
+        """Of the levels' own answers, as a mixed mean releases them anyway, and what was told of them then.
+
+        Answers of an earlier version did not tell the spread: theirs was that of every level.
+        """
         rows = tuple(LevelAnswer(**row) for row in levels if row["people"] > 0)
-        return cls(rows, math.sqrt(rows[0].sampling_variance * rows[0].people) if rows else 0.0)
+        alike = math.sqrt(rows[0].sampling_variance * rows[0].people) if rows else 0.0
+        return cls(rows, told.get("spread", alike), told.get("given", ""))
 
     @classmethod
     def bought_by(cls, answer: Any) -> Self:
         """What the release of a mixed mean says about the values that it was asked of."""
         about = {"within": answer.statistic.partition(" ")[2], "column": answer.column, "number": answer.number}
-        return replace(cls.of(answer.details.get("levels", ())), **about, imputed=AT_CENTRE in answer.guarantee.caveats)
+        found = cls.of(answer.details.get("levels", ()), answer.details.get("relation", {}))
+        return replace(found, **about, imputed=bool(tell_centred(answer.guarantee.caveats)))
 
     @staticmethod
-    def question(options: Mapping[str, Any]) -> dict[str, Any]:
-        """The options of the mean that is asked for: every level by itself, people without a value at the centre."""
+    def question(options: Mapping[str, Any], whole: bool) -> dict[str, Any]:
+        """The options of the mean that is asked for: every level by itself, people without a value at the centre.
+
+        Of values that are `whole`, by type or by the steward's word, none is missing.
+        """
         for name in (one for one in ("where", "by") if options.get(one) is not None):
             raise PlanError(WHOLE, rule=f"It takes no {name!r}.", suggest=("leave ", Argument(name), " out"))
         if options.get("missing") == "exclude":
-            centred = (Argument("missing", "center"), ", or ", Argument("complete", True), " if nothing is missing")
-            raise PlanError(WHOLE, rule="Whoever has no value stands at the centre.", suggest=centred)
-        whole = {} if options.get("complete") else {"missing": "center"}
-        return {"mechanism": "mixed", "assume": "unrelated", **whole, **options}
+            hint = (Argument("missing", "center"), ", or ", Argument("complete", True), " if nothing is missing")
+            raise PlanError(WHOLE, rule="Whoever has no value stands at the centre.", suggest=hint)
+        centred = {} if whole or options.get("complete") else {"missing": "center"}
+        return {"mechanism": "mixed", "assume": "unrelated", **centred, **options}
 
     @cached_property
     def distances(self) -> tuple[tuple[float, float], ...]:
@@ -132,7 +143,13 @@ class Relation(Shown):
     def bought(self) -> Bought:
         """What `assume` takes of it."""
         where = "" if self.number is None else f" by release {self.number}"
-        return Bought(self.distance, self.within, self.column, f"as was found{where}, {self.confidence:.0%} sure")
+        sure = f"{self.confidence:.0%} sure{self._if_given}"
+        return Bought(self.distance, self.within, self.column, f"as was found{where}, {sure}")
+
+    @property
+    def _if_given(self) -> str:
+        """The condition that it rests on, as a clause that follows a number."""
+        return f" if {self.given}" if self.given else ""
 
     @property
     def least(self) -> float:
@@ -159,8 +176,8 @@ class Relation(Shown):
         return _gamma_tail(degrees**2 / variance, statistic * degrees / variance)
 
     def contradicts(self, assumed: float) -> bool:
-        """Whether levels differ more than was assumed: a distance beyond it, or any at all that is no chance."""
-        return self.least > assumed or (assumed == 0 and self.chance < SUSPICIOUS)
+        """Whether levels differ more than was assumed: a distance beyond it; beyond 0, as the sentence has it."""
+        return self.least > assumed if assumed > 0 else self.chance < SUSPICIOUS
 
     @property
     def sentence(self) -> str:
@@ -171,13 +188,14 @@ class Relation(Shown):
         start = "Nothing suggests that people's preferences are related to their values"
         if self.chance < SUSPICIOUS:
             start = "People's preferences look related to their values"
-        told = f"{start} (chance {self.chance:.2g}); {far}, which is {show(self.bound)} spreads of {show(self.spread)}."
+        told = f"{start} (chance {self.chance:.2g}); {far}, which is {show(self.bound)} spreads of {show(self.spread)}"
+        told = f"{told}{self._if_given}."
         return f"{told} {AT_CENTRE}" if self.imputed else told
 
     def to_dict(self) -> dict[str, Any]:
         """Plain values that survive JSON."""
         told = {"bound": self.bound, "distance": self.distance, "least": self.least, "chance": self.chance}
-        return {**told, "sentence": self.sentence}
+        return {**told, "spread": self.spread, "given": self.given, "sentence": self.sentence}
 
     def sheets(self) -> list[Sheet]:
         rows = [

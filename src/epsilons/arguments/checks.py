@@ -141,12 +141,24 @@ check_error, check_confidence = partial(check_number, "error"), partial(check_nu
 check_step, check_unbounded_step = partial(check_number, "step"), partial(check_number, "step", most=LARGEST_NUMBER)
 
 
-def check_guess(name: str, guess: Any) -> float | None:
-    """A public guess as a float; None if there is none. No density is certain: else people could not differ in it."""
+def check_guess(name: str, guess: Any, span: tuple[float, float] | None = None) -> float | None:
+    """A public guess as a float; None if there is none. No density is certain: else people could not differ in it.
+
+    Of values within the bounds `span` it is one that they can meet: any other would be taken at its word.
+    """
     if guess is None:
         return None
     number = check_number(name, guess)
-    return min(max(number, _RAREST), 1 - _RAREST) if name == "density" else number
+    if name == "density":
+        return min(max(number, _RAREST), 1 - _RAREST)
+    low, high = span or (-math.inf, math.inf)
+    half = high / 2 - low / 2
+    # Bounds are halved in floats, and so may a guess have been.
+    if number > half * (1 + 1e-9) if name == "spread" else not low <= number <= high:
+        told = f"spread by half the width at most, {half:g}" if name == "spread" else "have a mean there"
+        rule = f"Values are cut to bounds of ({low:g}, {high:g}), so they {told}."
+        raise refuse(name, number, rule, ("leave ", Argument(name), " out"))
+    return number
 
 
 def check_share(share: Any) -> Fraction:

@@ -14,7 +14,7 @@ from fractions import Fraction
 from functools import cache, cached_property, wraps
 from typing import TYPE_CHECKING, Any, ParamSpec, TypeVar
 
-from epsilons.arguments.checks import RELATED, Bought, check_share
+from epsilons.arguments.checks import NUMBERS, RELATED, Bought, check_share
 from epsilons.arguments.options import (
     ARRAYS,
     BATCHES,
@@ -47,6 +47,11 @@ BY_WORD = "Nothing is missing, by the caller's word; a value that is missing sta
 BY_TYPE = "Nothing is missing: whole numbers and truths of numpy are all there."
 NOT_COUNTED = "Missing values are not counted."
 INCOMPLETE = "People of whom a feature or the target is missing add nothing."
+
+
+def tell_centred(caveats: Iterable[str]) -> str:
+    """As what missing values count in an answer, as a clause that follows the question; empty where they do not."""
+    return ", missing values at the centre" if any(one.startswith(AT_CENTRE) for one in caveats) else ""
 
 
 @dataclass(frozen=True)
@@ -100,6 +105,8 @@ class AskOptions:
     part: Fraction = field(default=Fraction(1), kw_only=True)
     #: For splitting a batch only: planned as if nothing had been spent, so that it is split alike whenever it is asked.
     unspent: bool = field(default=False, kw_only=True)
+    #: What a fresh question is known again by, if its request is repeated; empty: never.
+    once: str = field(default="", kw_only=True)
 
     @classmethod
     def of(cls, given: Mapping[str, Any], front: str) -> AskOptions:
@@ -185,8 +192,8 @@ class Call:
     data: Mapping[str, Any]
     own: Mapping[str, Any]
     options: AskOptions
-    #: The names of those that the caller gave.
-    given: frozenset[str] = frozenset()
+    #: What the caller gave, by name and as it was given.
+    given: Mapping[str, Any] = field(default_factory=dict)
     #: The column that a table is asked about; for a model its target.
     column: Any = None
 
@@ -278,17 +285,29 @@ def reads_call(entry: Entry, front: str) -> Callable[..., Any]:
 def fill_call(entry: Entry, front: str, values: Mapping[str, Any]) -> Call:
     """Sort arguments by what they are about, defaults filled in."""
     takes = list_arguments(entry, front)
-    if "for_interval" in values and not entry.pays_for_interval:
-        rule, hint = (
-            "It is for medians and quantiles, which pay for theirs.",
-            ("leave ", Argument("for_interval"), " out"),
-        )
-        raise PlanError(f"A {entry.name} takes no 'for_interval'.", rule=rule, suggest=hint)
     data = {name: values.get(name, argument.default) for name, argument in takes.leading.items()}
     own = {name: _read_value(argument, values.get(name, argument.default)) for name, argument in takes.own.items()}
     options = {name: value for name, value in values.items() if name in takes.options}
     column = data.get("target" if entry.model else "column")
-    return Call(entry, data, own, AskOptions.of(options, front), frozenset(values), column)
+    read = AskOptions.of(options, front)
+    if "for_interval" in values:
+        _check_pays_for_interval(entry, own.get("q"), read.privacy)
+    return Call(entry, data, own, read, values, column)
+
+
+def _check_pays_for_interval(entry: Entry, q: Any, privacy: str) -> None:
+    """Refuse `for_interval` where nothing would be spent on one."""
+    what, rule = f"A {entry.name}", "It is for medians and quantiles, which pay for theirs."
+    if entry.pays_for_interval and privacy != "personalized":
+        what, rule = f"{privacy.capitalize()} privacy", "Its answers have no interval."
+    elif entry.pays_for_interval and isinstance(q, NUMBERS) and q in (0, 1):
+        what, rule = (
+            f"A {entry.name} of {float(q):g}",
+            "That is the smallest or the largest value, which has no interval.",
+        )
+    elif entry.pays_for_interval:
+        return
+    raise PlanError(f"{what} takes no 'for_interval'.", rule=rule, suggest=("leave ", Argument("for_interval"), " out"))
 
 
 def read_plan(entry: Entry, front: str, named: Mapping[str, Any], column: Any = None) -> Call:

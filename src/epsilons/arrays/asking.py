@@ -2,6 +2,7 @@
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -22,7 +23,7 @@ from epsilons.release import Release, exact_release, make_release
 from epsilons.statistics.base import Question, RowScope
 from epsilons.statistics.catalogue import find_statistic
 from epsilons.statistics.entry import Entry
-from epsilons.statistics.features import feature_names
+from epsilons.statistics.features import check_order, feature_names, spread_words
 from epsilons.statistics.regression import Regression
 from epsilons.summaries.arrays import ArrayPeople, Rows
 
@@ -129,8 +130,12 @@ def _values(entry: Entry, data: Mapping[str, Any], own: Mapping[str, Any]) -> tu
     """(values or rows, the statistic's arguments): a model's features are called as the columns of a frame."""
     if not entry.model:
         return data["values"], own
-    rows = Rows.pair(data["X"], data["y"])
-    return rows, {**own, "features": feature_names(data["X"], own["features"], rows.features.shape[1])}
+    X, public = data["X"], own["bounds_X"]
+    if isinstance(public, Mapping):
+        check_order(X, public)
+        return Rows.pair(X, data["y"], partial(spread_words, bounds=public)), own
+    rows = Rows.pair(X, data["y"])
+    return rows, {**own, "features": feature_names(X, own["features"], rows.features.shape[1])}
 
 
 def _question(

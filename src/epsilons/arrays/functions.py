@@ -8,7 +8,7 @@ from typing import Any
 from epsilons.accuracy.relation import Relation
 from epsilons.arguments.options import ARRAYS
 from epsilons.arguments.reading import take_places
-from epsilons.arrays.asking import make_function, make_plan
+from epsilons.arrays.asking import make_function, make_plan, never_missing
 from epsilons.calls import plan_signature
 from epsilons.planner.plan import Plan
 from epsilons.statistics.catalogue import CATALOGUE
@@ -38,14 +38,16 @@ def relation(values: Any, epsilons: Any, **options: Any) -> Relation:
     """How far levels' expected means can lie from everyone's: what later questions may take as `assume`, for free.
 
     Each level's own noisy mean is bought, as by `eps.mean(..., mechanism="mixed")`, whose options these are. Missing
-    values stand at the centre of the bounds. Means and sums of the same values within the same bounds take it.
+    values stand at the centre of the bounds; whole numbers and truths of numpy are all there. Means and sums of the
+    same values within the same bounds take it.
 
     >>> import epsilons as eps
     >>> wages, whole = [20, 30, 40] * 400, {"bounds": (0, 100), "complete": True}
     >>> found = eps.relation(wages, [0.5, 1, 2] * 400, share=0.1, **whole)
     >>> answer = eps.mean(wages, [0.5, 1, 2] * 400, share=0.9, assume=found, **whole)
     """
-    return Relation.bought_by(globals()["mean"](values, epsilons, **Relation.question(options)))
+    asked = Relation.question(options, never_missing(values))
+    return Relation.bought_by(globals()["mean"](values, epsilons, **asked))
 
 
 plan.__signature__ = plan_signature(ARRAYS, Plan)  # type: ignore[attr-defined]

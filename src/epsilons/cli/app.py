@@ -27,7 +27,9 @@ FILES = {
     "file": ("init", "register", "check", "sync"),
     "person": ("person",),
     "ledger": ("ledger",),
+    "serve": ("serve", "keys"),
     "collect": ("collect",),
+    "papers": ("papers",),
 }
 
 

@@ -20,6 +20,8 @@ from epsilons.statistics.entry import Entry
 
 if TYPE_CHECKING:
     from epsilons.dataset import Dataset
+    from epsilons.dataset.asking import Asking
+    from epsilons.remote.client import RemoteDataset
 
 _Decorator = Callable[[Any], Any]
 
@@ -136,11 +138,17 @@ def plan_flags() -> list[_Decorator]:
 # Arguments out of flags ---------------------------------------------------------------------------------------------
 
 
-def open_dataset(path: str) -> Dataset:
-    """The dataset that a file declares; on stderr a note where nothing will be remembered."""
+def open_dataset(path: str) -> Dataset | RemoteDataset:
+    """The dataset that a file declares, or names behind a server; a note where nothing will be remembered."""
     with preparing(f"Preparing {path}"), refusing():
         from epsilons.dataset import Dataset
+        from epsilons.dataset.declared import find_server
 
+        if (found := find_server(path)) is not None:
+            from epsilons.remote.client import connect, read_key_file
+
+            server, name, key = found
+            return connect(server, key=None if key is None else read_key_file(key)).dataset(name)
         people = Dataset.from_toml(path)
     if not people.ledger.lasting:
         note(
@@ -150,7 +158,7 @@ def open_dataset(path: str) -> Dataset:
     return people
 
 
-def read_arguments(entry: Entry | None, given: dict[str, Any], people: Dataset) -> dict[str, Any]:
+def read_arguments(entry: Entry | None, given: dict[str, Any], people: Asking) -> dict[str, Any]:
     """A command's options as the arguments of a method: what was not given is left out."""
     kept = {name: value for name, value in given.items() if value is not None and value != ()}
     if "by" in kept:
@@ -169,13 +177,13 @@ def read_arguments(entry: Entry | None, given: dict[str, Any], people: Dataset) 
     return kept
 
 
-def _read_group(text: str, people: Dataset) -> tuple[str, list[Any]]:
+def _read_group(text: str, people: Asking) -> tuple[str, list[Any]]:
     """`region=north,south`, or `region` for the keys that were registered."""
     name, equals, listed = text.partition("=")
     return name, _read_keys(name, listed, people) if equals else list(people.keys(name))
 
 
-def _read_keys(column: str, listed: str, people: Dataset) -> list[Any]:
+def _read_keys(column: str, listed: str, people: Asking) -> list[Any]:
     """Keys with commas between them, or as a JSON list; text takes the type of its column."""
     if listed.startswith("["):
         try:

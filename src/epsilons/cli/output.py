@@ -6,6 +6,7 @@ An answer is a number, its interval and its condition on a line; then follow the
 from __future__ import annotations
 
 import json
+import math
 import re
 import sys
 import textwrap
@@ -16,6 +17,7 @@ from typing import TYPE_CHECKING, Any, TypeVar
 import click
 
 from epsilons.accuracy.relation import holds
+from epsilons.arguments.reading import tell_centred
 from epsilons.display import group_levels, show, show_errors, show_key, show_span, text_table
 from epsilons.errors import printable
 from epsilons.guarantee import PERSONALIZED, compose_all, to_epsilon
@@ -24,8 +26,8 @@ if TYPE_CHECKING:
     from rich.console import Console
     from rich.progress import Progress
 
-    from epsilons.dataset import Dataset
     from epsilons.dataset.answers import Answers
+    from epsilons.dataset.asking import Asking
     from epsilons.ledger import Remaining
     from epsilons.release import Release
 
@@ -96,13 +98,13 @@ def print_json(document: Any) -> None:
 # Answers ------------------------------------------------------------------------------------------------------------
 
 
-def ask_once(people: Dataset, ask: Callable[[], _T]) -> tuple[_T, bool]:
+def ask_once(people: Asking, ask: Callable[[], _T]) -> tuple[_T, bool]:
     """(what was answered, whether it is a stored answer); a note if nothing was charged since it was asked before."""
-    before = people.ledger.count("reservations")
+    before = people.count_charged()
     answer = ask()
     releases: Iterable[Any] = answer.values() if isinstance(answer, Mapping) else [answer]
     # What comes from the roster is not stored, and has no number.
-    stored = people.ledger.count("reservations") == before and any(one.number is not None for one in releases)
+    stored = people.count_charged() == before and any(one.number is not None for one in releases)
     if stored:
         note("Asked before: this is the stored answer, and nothing was charged again.")
     return answer, stored
@@ -187,22 +189,28 @@ def _explain(release: Release, verbose: bool) -> str:
     if release.models and release.no_error:
         none = f" No error{' there' if told else ''}: {release.no_error[:1].lower()}{release.no_error[1:]}"
     quality = f" {release.details['quality']}" if "quality" in release.details else ""
-    return f"By {release.mechanism}{error}.{why}{none}{quality}"
+    return f"By {release.mechanism}{error}{tell_centred(release.guarantee.caveats)}.{why}{none}{quality}"
 
 
 def _charges(remaining: Remaining, answers: Answers, stored: bool) -> str:
-    """A line for each level: what it granted, what was charged, what is left of it on average."""
-    charges = answers.charges
+    """A line for each level: what it granted, what was charged, what is left of it on average.
+
+    A stored answer may be of people who stand elsewhere now: nobody is at a level that they were charged at.
+    """
+    charges = {granted: spent for granted, spent in sorted(answers.charges.items()) if math.isfinite(granted)}
     names = {granted: name for release in answers.values() for granted, name in release.levels.items()}
-    levels = [(to_epsilon(one.granted), one) for one in remaining.levels if to_epsilon(one.granted) in charges]
-    if not levels:
+    now = {to_epsilon(one.granted): one for one in remaining.levels}
+    if not charges:
         return "Nobody is charged: everyone chose public."
-    rows = []
-    for name, places in group_levels([(names.get(granted, show(granted)), one.people) for granted, one in levels]):
+    levels, rows, everyone = list(charges), [], sum(one.people for one in now.values())
+    sizes = [now[granted].people if granted in now else everyone for granted in levels]
+    named = [names.get(granted, show(granted)) for granted in levels]
+    for name, places in group_levels(list(zip(named, sizes, strict=True))):
         those = [levels[place] for place in places]
-        spans = [granted for granted, _ in those], [charges[granted] for granted, _ in those]
-        nothing = sum(one.nothing_left for _, one in those)
-        rows.append([name, *map(show_span, (*spans, [one.average for _, one in those])), f"{nothing:,}"])
+        there = [now[granted] for granted in those if granted in now]
+        left = show_span([one.average for one in there]) if there else "nobody is there now"
+        nothing = sum(one.nothing_left for one in there)
+        rows.append([name, show_span(those), show_span([charges[granted] for granted in those]), left, f"{nothing:,}"])
     head = ["level", "granted", "charged when first asked" if stored else "charged", "left", "people with nothing left"]
-    shown = len(head) if any(one.nothing_left for _, one in levels) else len(head) - 1
+    shown = len(head) if any(now[granted].nothing_left for granted in levels if granted in now) else len(head) - 1
     return text_table(head[:shown], [row[:shown] for row in rows], width())

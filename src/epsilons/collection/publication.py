@@ -199,6 +199,8 @@ class Publication(Shown):
     def __str__(self) -> str:
         promise = [str(self.guarantee)] if self.guarantee is not None else list(self.caveats())
         head = [self.collection.survey.question, f"Collected by {self.label}."]
+        if not self.published:  # a batch that is too small is no secret, and no mistake of who prints it
+            return "\n".join([*head, "", *self._notes()])
         return "\n".join([*head, "", self.estimate().table(), "", *promise])
 
 

@@ -7,9 +7,8 @@ grows with any change to them.
 from functools import partial
 
 from epsilons.collection.reports import UnavailableError
-from epsilons.errors import ProtocolError
 from epsilons.storage import open_database
-from epsilons.storage.base import Owner, name_tables
+from epsilons.storage.stores import own_store
 
 STORE_FORMAT = 1
 
@@ -57,36 +56,16 @@ _REFUSED = partial(
     rule="A change is made as a whole or not at all.",
     suggest="the same request again",
 )
-_refusal = partial(partial, ProtocolError)
-OWNER = Owner(
-    name="aggregator",
-    schema="aggregator",
-    mark="identity",
-    tables=name_tables(TABLES),
-    patience=60,
+OWNER = own_store(
+    "aggregator",
+    "identity",
+    TABLES,
+    _REFUSED,
+    example="sqlite:///one.store",
+    survives="A report that was acknowledged must survive a crash of the server.",
+    stays="What is stored and erased there is what was said, and nothing else.",
     # Erased shares are overwritten, not just forgotten.
     pragmas=("secure_delete = ON",),
-    refused=_REFUSED,
-    broken=_REFUSED,
-    no_address=_refusal(
-        "There is no store at such an address.",
-        rule="sqlite:///file, or postgresql://user:password@host/database, then perhaps ?schema= and a name.",
-        suggest="sqlite:///one.store",
-    ),
-    no_psycopg=_refusal("PostgreSQL needs psycopg.", suggest="pip install 'epsilons[postgres]'"),
-    no_log=_refusal("This disk cannot hold a store.", rule="SQLite's write-ahead log does not work there."),
-    no_sync=_refusal(
-        "This server does not wait for the disk.",
-        rule="A report that was acknowledged must survive a crash of the server.",
-        suggest="fsync = on in the server's settings",
-    ),
-    forked=_refusal("A store in memory belongs to the process that opened it."),
-    foreign=_refusal("This file holds something else than a store.", suggest="a file of its own"),
-    edited=_refusal("Something in the aggregator's store cannot be read: it was edited or damaged."),
-    altered=_refusal(
-        "The tables of the aggregator's store have triggers, rules or views that no release of epsilons makes.",
-        rule="What is stored and erased there is what was said, and nothing else.",
-    ),
 )
 
 

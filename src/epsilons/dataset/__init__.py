@@ -1,8 +1,10 @@
 """Tables about people: `Dataset`.
 
 table.py         `Dataset` itself;  methods.py: the statistics as its methods;  declared.py: a dataset as a file
+asking.py        SQL, relations, keys: also of what is behind a server;  documents.py: questions as JSON
 registered.py    how a dataset comes to be;  registering.py: from a source to the ledger;  preview.py: what that does
-preferences.py   who asked for what, read from tables;  registry.py: a dataset's people, by its ledger
+preferences.py   who asked for what, read from tables;  gathering.py: what rows say of people, by person
+registry.py      a dataset's people, by its ledger
 rows.py          the rows, read once, capped, labelled;  snapshot.py: the copy that is kept, and known again
 question.py      from a call to a question;  attempt.py: the question's way through the door
 people.py        the summaries of rows that mechanisms see;  levels.py: questions about preferences

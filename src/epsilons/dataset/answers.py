@@ -7,6 +7,7 @@ from collections.abc import Iterator, Mapping
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
+from epsilons.arguments.reading import tell_centred
 from epsilons.display import Sheet, Shown, show, show_errors, show_key
 from epsilons.errors import EpsilonsError
 from epsilons.release.answer import Release, cite, tell_question
@@ -96,7 +97,8 @@ class Answers(Shown, Mapping[str, Release]):
     def sheets(self) -> list[Sheet]:
         notes = []
         for name, release in self.items():
-            notes.append(f"{name}: {show_errors(release.error)} ({release.mechanism})")
+            treated = tell_centred(release.guarantee.caveats)
+            notes.append(f"{name}: {show_errors(release.error)} ({release.mechanism}){treated}")
             notes += [f"{name}: {release.details['quality']}"] if "quality" in release.details else []
         holds = " and ".join(dict.fromkeys(release.assumption for release in self.values()))
         cited = cite(*self.values())

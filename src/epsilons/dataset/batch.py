@@ -277,13 +277,32 @@ class Batch(BatchQuestions):
 
     def ask(self) -> Answers:
         """Ask everything now."""
-        shares = self.split()
+        calls = self._calls()
         self._over = True
-        to_come = self._share
-        for wanted, share in zip(self._asked.values(), shares, strict=True):
-            for pending in wanted:
-                pending._release = self._people._ask(pending._at(share, share / to_come if share else Fraction(1)))
+        for pending, call in calls:
+            pending._release = self._people._ask(call)
+        return self._answers()
+
+    def find(self) -> Answers | None:
+        """What was answered before, if all of it was; nothing is charged or read."""
+        found = [(pending, self._people._find(call)) for pending, call in self._calls()]
+        if any(release is None for _, release in found):
+            return None
+        self._over = True
+        for pending, release in found:
+            pending._release = release
+        return self._answers()
+
+    def _calls(self) -> list[tuple[Pending, Call]]:
+        """Every question with its part of the share."""
+        found, to_come = [], self._share
+        for wanted, share in zip(self._asked.values(), self.split(), strict=True):
+            part = share / to_come if share else Fraction(1)
+            found += [(pending, pending._at(share, part)) for pending in wanted]
             to_come -= share
+        return found
+
+    def _answers(self) -> Answers:
         groups = {pending.groups for pending in self}
         return Answers({pending.name: pending.release for pending in self}, groups.pop() if len(groups) == 1 else ())
 

@@ -23,14 +23,16 @@ ask, it only says which dataset of which ledger is meant, and is refused where i
 
 import os
 import re
+import shlex
 import tomllib
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import contextmanager
 from pathlib import Path
 from typing import Any, TypeVar
 
 from epsilons.arguments.checks import check_real, check_whole
 from epsilons.dataset.facts import tell_changes
-from epsilons.dataset.registering import Declared
+from epsilons.dataset.registering import Declared, UnregisteredError
 from epsilons.dataset.registry import Registry
 from epsilons.engines.base import Schema
 from epsilons.errors import DataError, LedgerError, PreferenceError
@@ -43,6 +45,8 @@ _PLAIN = (
 )  # fmt: skip
 _KEYS = {*_PLAIN, "source", "ledger", "snapshots", "bounds", "preferences"}
 _PREFERENCES = {"column", "levels", "default", "file", "person", "types", "everyone"}
+#: All that stands in a file of a dataset behind a server; `key` is the path of a key.
+_BEHIND_SERVER = {"server", "name", "key"}
 #: What an engine on a cluster finds by itself: an address with a scheme, or a table's name.
 _ELSEWHERE = re.compile(r"[A-Za-z][A-Za-z0-9+.-]*:/.*|(?!.*\.(parquet|pq)$)[^/]+", re.DOTALL)
 _MEMORY = re.compile(r"\d+(\.\d+)? ?([KMGT]i?)?B", re.IGNORECASE)
@@ -52,6 +56,7 @@ _LASTING = ("snapshots", "measure", "delta", "renews", "accounts")
 _NOT_SETTLED = ("source", "ledger", "snapshots", "preferences")
 _D = TypeVar("_D")
 _HINT = "epsilons init data.parquet writes such a file"
+_LEDGER = 'ledger = "sqlite:///people.ledger" in the file, then '
 
 
 def arguments_of(path: str | os.PathLike[str]) -> dict[str, Any]:
@@ -61,6 +66,9 @@ def arguments_of(path: str | os.PathLike[str]) -> dict[str, Any]:
     """
     where = Path(path)
     declared = _read(where)
+    if "server" in declared:
+        rule = "Its steward looks after it there; here it is asked, by the commands of the statistics, plan and sql."
+        raise DataError(f"{where.name} names a dataset behind a server.", rule=rule, suggest="eps.connect, in Python")
     _check_keys(declared, _KEYS, where.name)
     for name in (name for name in ("source", "person", "preferences") if name not in declared):
         raise DataError(f"{where.name} has no {name!r}.", rule="Every dataset has one.", suggest=_HINT)
@@ -69,7 +77,7 @@ def arguments_of(path: str | os.PathLike[str]) -> dict[str, Any]:
     local = arguments.get("engine", "duckdb") == "duckdb"
     arguments["source"] = _resolve(declared["source"], here, local)
     arguments["preferences"] = _read_preferences(declared["preferences"], here)
-    arguments["ledger"] = _resolve_ledger(declared.get("ledger"), here)
+    arguments["ledger"] = resolve_address(declared.get("ledger"), here)
     arguments.setdefault("name", where.stem)
     if "snapshots" in declared:
         arguments["snapshots"] = str(here / str(declared["snapshots"]))
@@ -85,6 +93,19 @@ def arguments_of(path: str | os.PathLike[str]) -> dict[str, Any]:
     return arguments
 
 
+def find_server(path: str | os.PathLike[str]) -> tuple[str, str, str | None] | None:
+    """(address, name of the dataset, file of the key) where a file names a server; None where it declares a dataset."""
+    where = Path(path)
+    declared = _read(where)
+    if "server" not in declared:
+        return None
+    _check_keys(declared, _BEHIND_SERVER, where.name)
+    for name in (name for name, value in declared.items() if not isinstance(value, str)):
+        raise DataError(f"{name!r} is not text.", suggest='server = "https://stats.example.org"')
+    key = str(where.resolve().parent / declared["key"]) if "key" in declared else None
+    return declared["server"], declared.get("name", where.stem), key
+
+
 def lasting_arguments(path: str | os.PathLike[str], reading: bool = False) -> dict[str, Any]:
     """The same, of a file that has to name a ledger, and where it is to be read, a source that is there."""
     arguments, name = arguments_of(path), Path(path).name
@@ -96,9 +117,31 @@ def lasting_arguments(path: str | os.PathLike[str], reading: bool = False) -> di
             raise DataError(f"There is no file {one}.", rule=rule, suggest=hint)
     if arguments["ledger"] is None:
         rule = "A dataset is registered in a ledger, and asked by it."
-        hint = 'ledger = "sqlite:///people.ledger" in the file, then `epsilons register`'
-        raise LedgerError(f"{Path(path).name} names no ledger.", rule=rule, suggest=hint)
+        raise LedgerError(f"{name} names no ledger.", rule=rule, suggest=_LEDGER + _register(path))
     return arguments
+
+
+def find_accounts(path: str | os.PathLike[str]) -> tuple[str, str]:
+    """(the name, the address of the ledger) of a dataset whose people have accounts that others can look at."""
+    arguments = lasting_arguments(path)
+    if arguments["ledger"] == "memory":
+        what, rule = f"The ledger of {Path(path).name} is in memory.", "It is gone with the process that made it."
+        raise LedgerError(what, rule=rule, suggest=_LEDGER + _register(path))
+    return arguments["name"], arguments["ledger"]
+
+
+@contextmanager
+def naming(path: str | os.PathLike[str]) -> Iterator[None]:
+    """What is not registered, is told to be registered by this file."""
+    try:
+        yield
+    except UnregisteredError as none:
+        raise LedgerError(none.what, rule=none.rule, suggest=f"{_register(path)}, by the steward") from None
+
+
+def _register(path: str | os.PathLike[str]) -> str:
+    """The command, as it can be pasted."""
+    return f"`{shlex.join(['epsilons', 'register', os.fspath(path)])}`"
 
 
 def open_declared(path: str | os.PathLike[str], opener: Callable[..., _D], maker: Callable[..., _D]) -> _D:
@@ -107,7 +150,8 @@ def open_declared(path: str | os.PathLike[str], opener: Callable[..., _D], maker
     if arguments["ledger"] == "memory":
         Declared(**{name: value for name, value in arguments.items() if name not in _NOT_SETTLED})  # refuses terms
         return maker(**{name: value for name, value in arguments.items() if name not in _LASTING})
-    return opener(arguments["name"], **{name: arguments.get(name) for name in ("ledger", "threads", "memory")})
+    with naming(path):
+        return opener(arguments["name"], **{name: arguments.get(name) for name in ("ledger", "threads", "memory")})
 
 
 def check_as_registered(
@@ -123,19 +167,23 @@ def check_as_registered(
     changed += [told for told, _ in tell_changes(made.about, said)]
     if changed:
         what = f"{Path(path).name} says something else than was registered: {'; '.join(changed)}."
-        hint = f"`epsilons register {Path(path).name}`, by the steward; or the file as it was"
+        hint = f"{_register(path)}, by the steward; or the file as it was"
         lasting = [name for name, (there, here) in fixed.items() if name != "version" and here != there]
         lasting += [name for name in ("person", "rows_per_person") if made.about[name] != said[name]]
         if lasting:  # registering it would be refused
             hint = f"the file as it was, since {' and '.join(lasting)} cannot be settled anew; or a new ledger"
         raise LedgerError(what, rule="Asking redefines nothing.", suggest=hint)
-    named = arguments["preferences"].levels
+    check_meanings(path, arguments["preferences"].levels, levels)
+
+
+def check_meanings(path: str | os.PathLike[str], named: Mapping[str, float], levels: Mapping[str, float]) -> None:
+    """Refuse a file whose names of levels mean something else than in the ledger: nobody is misread."""
     held = {name: levels.get(name) for name in named}
     meant = [told for told, _ in tell_changes({"levels": held}, {"levels": named})]
     if meant:  # perhaps by another dataset of the ledger: this file as it was would not help
         what = f"{Path(path).name} says something else than the ledger: {'; '.join(meant)}."
         rule = "Levels mean what was registered last, in all datasets of a ledger."
-        hint = f"the levels as the ledger has them; or `epsilons register {Path(path).name}`, by the steward"
+        hint = f"the levels as the ledger has them; or {_register(path)}, by the steward"
         raise LedgerError(what, rule=rule, suggest=hint)
 
 
@@ -167,7 +215,7 @@ def _resolve(source: Any, here: Path, local: bool) -> str | list[str]:
     return str(here / source)
 
 
-def _resolve_ledger(ledger: Any, here: Path) -> str | None:
+def resolve_address(ledger: Any, here: Path) -> str | None:
     """A path in an address is relative to the file, like every other."""
     if ledger is not None and not isinstance(ledger, str):
         raise DataError("A ledger is given by its address.", suggest='ledger = "sqlite:///wages.ledger"')

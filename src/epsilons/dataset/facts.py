@@ -8,6 +8,7 @@ from typing import Any, Self
 
 from epsilons.display import Sheet, Shown, group_levels, show, show_count, show_span
 from epsilons.engines.base import NUMBER, OTHER, Column, Schema
+from epsilons.ledger.values import tell_waiting
 from epsilons.preferences import Preferences
 
 #: More levels than this are counted, not listed.
@@ -188,6 +189,7 @@ class Description(Shown):
     levels: tuple[Level, ...]
     withdrawn: int
     pending: int
+    pending_own: int
     name: str
     person: str
     rows_per_person: int
@@ -244,8 +246,8 @@ class Description(Shown):
         if self.withdrawn:
             notes.insert(2, f"Withdrawn: {show_count(self.withdrawn, 'person', 'people')}, not used any more.")
         if self.pending:
-            many = f"{show_count(self.pending, 'person prefers', 'people prefer')} a larger epsilon"
-            notes.insert(2, f"{many}: registering with loosen={self.pending} grants it.")
+            told = tell_waiting(self.pending, self.pending_own)
+            notes.insert(2, f"{told}: registering with loosen={self.pending} grants it.")
         if self.rounding_loss:
             notes.insert(2, f"Preferences were rounded down to a fixed ladder, by {self.rounding_loss:.1%} on average.")
         return notes + ([self.caveat] if self.caveat else [])

@@ -18,7 +18,7 @@ from epsilons.mechanisms.base import Account
 from epsilons.planner.guesses import Known
 from epsilons.preferences import to_nano
 from epsilons.release.answer import EXACT, Release, build_release
-from epsilons.statistics.additive import Counting
+from epsilons.statistics.additive import Additive, Counting
 
 FROM_THE_ROSTER = "It comes from the roster, by what holds for everyone now, which is public: exact, nobody is charged."
 
@@ -61,23 +61,28 @@ def know_fraction(asked: TableQuestion, facts: TableFacts, cohorts: Sequence[Coh
 def cut_to_roster(
     made: Release, asked: TableQuestion, facts: TableFacts, cohorts: Sequence[Cohort], dataset: int
 ) -> Release:
-    """A count of people who also chose something is no larger than the number of those who did, which is public."""
-    counting, bars = _counting(asked), made.models
-    if counting is None or not bars or not _tells_apart(facts):
+    """A total over people who also chose something is one of no more people than did, whose number is public."""
+    statistic, bars = asked.question.statistic, made.models
+    if statistic.family != "linear" or not bars or not _tells_apart(facts):
         return made
     most = _Words(facts).count_possible(asked, cohorts, dataset)
-    limits = [float(counting.limits(people)[1]) for people in most for _ in range(len(bars) // len(most))]
-    pairs = zip(bars, limits, strict=True)
-    cut = [replace(bar, limits=(0.0, high)) if isinstance(bar, ErrorModel) else bar for bar, high in pairs]
+    limits = [cast(Additive, statistic).limits(people) for people in most for _ in range(len(bars) // len(most))]
+    pairs = zip(bars, [(float(low), float(high)) for low, high in limits], strict=True)
+    cut = [replace(bar, limits=ends) if isinstance(bar, ErrorModel) else bar for bar, ends in pairs]
 
-    def at_most(numbers: Any) -> Any:
-        """Answers, or errors, which cannot be larger than what is possible either."""
+    def within(numbers: Any, ends: list[tuple[float, float]]) -> Any:
+        """Each number, where there is one, at the nearest possible one."""
         if isinstance(numbers, dict):
-            each = zip(numbers.items(), limits, strict=True)
-            return {key: None if number is None else min(number, high) for (key, number), high in each}
-        return None if numbers is None else min(numbers, limits[0])
+            return dict(zip(numbers, map(_cut, numbers.values(), ends), strict=True))
+        return _cut(numbers, ends[0])
 
-    return replace(made, value=at_most(made.value), error=at_most(made.error), models=tuple(cut))
+    # An error cannot be larger than what is possible either.
+    errors = within(made.error, [(0.0, high - low) for low, high in limits])
+    return replace(made, value=within(made.value, limits), error=errors, models=tuple(cut))
+
+
+def _cut(number: float | None, ends: tuple[float, float]) -> float | None:
+    return None if number is None else min(max(number, ends[0]), ends[1])
 
 
 def _people_by_grant(cohorts: Sequence[Cohort]) -> dict[int | None, int]:

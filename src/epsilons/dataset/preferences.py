@@ -17,13 +17,15 @@ from numpy.typing import NDArray
 from sqlglot import exp
 
 from epsilons.arguments.checks import check_real
-from epsilons.dataset.rows import STAGED, Held, held_trees, read_held, stage
+from epsilons.dataset.gathering import StagedRows, read_held
+from epsilons.dataset.rows import STAGED, Held, stage
 from epsilons.engines.base import NUMBER, TEXT, Column, Engine, open_table
-from epsilons.engines.trees import bit, cast, column, literal, met, missing, present, table, whole
+from epsilons.engines.trees import bit, cast, column, literal, met, missing, table, whole
 from epsilons.errors import Argument, DataError, PreferenceError, Text
 from epsilons.ledger.consent import PUBLIC_CODE, Word
-from epsilons.ledger.identity import normalise
-from epsilons.ledger.order import tell_apart
+from epsilons.ledger.identity import digests, normalise
+from epsilons.ledger.order import as_sorted, is_new, sort_by, tell_apart
+from epsilons.ledger.values import Digests
 from epsilons.preferences import Preferences, roster_of
 from epsilons.storage.base import reach
 
@@ -66,12 +68,21 @@ class PreferenceTable:
     defaulted: int
     unmatched: int
 
-    def take(self, order: NDArray[np.integer]) -> Self:
-        """The same in another order."""
+    def sort(self, salt: bytes, kind: str) -> tuple[Self, Digests]:
+        """The same in the order of people's digests in a ledger, and these; refused if two are one person's."""
+        people = digests(self.normal, salt, kind)
+        order = sort_by(as_sorted(people))
+        people = people if isinstance(order, slice) else people.take(order, 0)  # the largest column is let go first
+        if not is_new(as_sorted(people)).all():
+            rule = "Case, blanks around an id, how accents are composed, and zeros before a number make no difference."
+            hint = "one spelling for each person"
+            raise DataError("Two spellings of an id are one person's.", rule=rule, suggest=hint)
+        if isinstance(order, slice):
+            return self, people
         ids = self.ids.take(pa.array(order))
         normal = ids if self.normal is self.ids else self.normal.take(pa.array(order))
         codes, words = self.codes[order], self.words[order]
-        return replace(self, ids=ids, normal=normal, held=self.held.take(order), codes=codes, words=words)
+        return replace(self, ids=ids, normal=normal, held=self.held.take(order), codes=codes, words=words), people
 
     def distinct_words(self) -> tuple[list[Word], NDArray[np.unsignedinteger]]:
         """The words that occur, and which of them each person said; the default is a word unsaid."""
@@ -88,37 +99,66 @@ class PreferenceTable:
 def check_id_column(engine: Engine, name: Any) -> Column:
     """The column that says whose row it is."""
     found = engine.schema.find(name)
-    whole_number = found.family == NUMBER and not found.floating and found.precision == 0
-    if not (found.family == TEXT or (whole_number and (found.high or 0) < 1 << 64)):
+    if not _can_hold_ids(found):
+        others = ", ".join(repr(one.name) for one in engine.schema.values() if _can_hold_ids(one))
+        typed = (Argument("types", {found.name: "int"}), " if it does, or ") if found.name in engine.declared else ()
+        named = (Argument("person"), f", if one of these says whose row it is: {others}") if others else ()
+        hint: Text = (*typed, *(named or ("a table that has ids",)))
         rule = "Ids are whole numbers of at most 64 bits, or text."
-        raise DataError(f"Column {found.name!r} cannot hold people's ids.", rule=rule, suggest=_AS_NUMBERS)
+        raise DataError(f"Column {found.name!r} cannot hold people's ids.", rule=rule, suggest=hint)
     return found
 
 
+def _can_hold_ids(kind: Column) -> bool:
+    whole_number = kind.family == NUMBER and not kind.floating and kind.precision == 0
+    return kind.family == TEXT or (whole_number and (kind.high or 0) < 1 << 64)
+
+
 def read_preferences(
-    engine: Engine, person: Column, preferences: Preferences, normal: bool = True, ceiling: float | None = None
-) -> PreferenceTable:
-    """What everyone asked for: who is in the data, and who is listed by a second table or a mapping.
+    engine: Engine, person: Column, preferences: Preferences, salt: bytes, kind: str, normal: bool = True,
+    ceiling: float | None = None,
+) -> tuple[PreferenceTable, Digests]:  # fmt: skip
+    """What everyone asked for: who is in the data, and who is listed by a second table or a mapping; and their digests.
 
     Whoever is listed was asked, and is on the roster with or without rows: that is theirs to keep private. People are
-    matched by the normal form of their ids, or with `normal=False` as those are written. A finite epsilon above the
-    `ceiling` is refused.
+    in the order of their digests, of that `kind`, and matched by the normal form of their ids, or with `normal=False`
+    as those are written. A finite epsilon above the `ceiling`, and a level that is, are refused.
     """
+    if ceiling is not None:
+        _check_levels(preferences.levels, ceiling)
     given = preferences.column
     if given is not None and given.source is None:
-        asked = _read_column(engine, person, preferences)
-        held = asked.held
-        known, unmatched = _tell_apart(asked.ids, normal), 0
+        listed = None
+    elif given is not None:
+        listed = _read_other(given.source, given.person, preferences, person)
+    elif preferences.by_person is not None:
+        listed = _read_mapping(preferences.by_person, person, preferences.default)
     else:
-        found = _by_person(engine, person, {})
+        hint = "an epsilon for each id, or a column of epsilons or levels"
+        raise PreferenceError("These preferences are in the order of some array.", suggest=hint)
+    rows, others = StagedRows(engine, person), (preferences, listed, normal, ceiling)
+    # To gather rows by person takes long, and much memory: it is tried without where everybody seems to have one. What
+    # is then refused of a row may be fine of a person.
+    found = None
+    if engine.embedded and rows.seem_alone():
+        with suppress(DataError, PreferenceError):
+            found = _read(rows._replace(alone=True), *others).sort(salt, kind)
+    found = _read(rows, *others).sort(salt, kind) if found is None else found
+    pa.default_memory_pool().release_unused()  # it would be kept for later, and is several times what is left
+    return found
+
+
+def _read(
+    rows: StagedRows, preferences: Preferences, listed: _Asked | None, normal: bool, ceiling: float | None
+) -> PreferenceTable:
+    person = rows.person
+    if listed is None:
+        asked = _read_column(rows, preferences)
+        held = asked.held
+        known, unmatched = normalise(asked.ids) if normal else asked.ids, 0
+    else:
+        found = rows.by_person({})
         in_data = _check_ids(found["id"], person)
-        if given is not None:
-            listed = _read_other(given.source, given.person, preferences, person)
-        elif preferences.by_person is not None:
-            listed = _read_mapping(preferences.by_person, person, preferences.default)
-        else:
-            hint = "an epsilon for each id, or a column of epsilons or levels"
-            raise PreferenceError("These preferences are in the order of some array.", suggest=hint)
         listed = listed._replace(ids=_check_ids(listed.ids, person))
         known, asked, unmatched = _match(listed, in_data, preferences, person, normal)
         held = read_held(found).and_others(unmatched)
@@ -128,6 +168,16 @@ def read_preferences(
     said = asked.words, tuple(preferences.levels), preferences.default_level
     assert held is not None
     return PreferenceTable(asked.ids, known, held, grants, codes, *said, rounding_loss, defaulted, unmatched)
+
+
+def _check_levels(levels: Mapping[str, float], ceiling: float) -> None:
+    """No level but public is above the ceiling."""
+    for name, epsilon in levels.items():
+        if ceiling < epsilon < math.inf:
+            what, lower = f"Level {name!r} is {epsilon:g}, above the ceiling of {ceiling:g}.", {**levels, name: ceiling}
+            rule = "A finite epsilon is at most the ceiling; public people have an infinite one."
+            hint = (Argument("ceiling", epsilon), ", or ", Argument("levels", lower))
+            raise PreferenceError(what, rule=rule, suggest=hint)
 
 
 def _read_mapping(given: Mapping[Any, Any], person: Column, default: float | None) -> _Asked:
@@ -164,15 +214,6 @@ def _as_arrow(ids: list[Any]) -> pa.Array:
     return pa.array(ids, pa.uint64() if wide else None)
 
 
-def _tell_apart(ids: pa.Array, normal: bool) -> pa.Array:
-    """Ids in their normal form, in which no two of one source are the same."""
-    known = normalise(ids) if normal else ids
-    if known is not ids and pc.count_distinct(known).as_py() < len(ids):
-        rule = "Ids are the same person's whatever their case, the blanks around them, and how accents are composed."
-        raise DataError("Two spellings of an id are one person's.", rule=rule, suggest="one spelling for each person")
-    return known
-
-
 def _check_ids(ids: Any, person: Column, hint: Text = _AS_NUMBERS) -> pa.Array:
     if isinstance(ids, pa.ChunkedArray):
         ids = ids.combine_chunks()
@@ -199,7 +240,7 @@ def _read_other(source: Any, name: Any, preferences: Preferences, person: Column
     try:
         kind = check_id_column(other, name)
         stage(other)
-        found = _read_column(other, kind, preferences)
+        found = _read_column(StagedRows(other, kind), preferences)
         # Ids of a CSV file are text only because nothing says otherwise: they are of the data's kind.
         undeclared = kind.name not in types and any(path.lower().endswith(".csv") for path in other.files)
         as_numbers = undeclared and person.family == NUMBER
@@ -219,13 +260,13 @@ def _as_numbers(ids: pa.Array, person: Column) -> pa.Array:
     raise PreferenceError("An id in the preferences is not a whole number.", rule=rule, suggest="ids as in the data")
 
 
-def _read_column(engine: Engine, person: Column, preferences: Preferences) -> _Asked:
+def _read_column(rows: StagedRows, preferences: Preferences) -> _Asked:
     """(ids, epsilons) of a table with people and what they asked for; NaN: nothing."""
     given, default = preferences.column, preferences.default
     assert given is not None
-    kind = engine.schema.find(given.column)
+    kind = rows.engine.schema.find(given.column)
     if given.levels is not None:
-        return _read_levels(engine, person, kind, given.levels, default)
+        return _read_levels(rows, kind, given.levels, default)
     if kind.family not in (NUMBER, TEXT):
         hint = "levels with their epsilons, if it holds names of levels"
         raise PreferenceError(f"Column {kind.name!r} holds {kind.family}, not epsilons.", suggest=hint)
@@ -238,15 +279,13 @@ def _read_column(engine: Engine, person: Column, preferences: Preferences) -> _A
     endless = default is None or math.isinf(default)
     fallback = exp.null() if endless else cast(exp.Literal.number(repr(default)), "DOUBLE")
     least = exp.Case(ifs=[exp.If(this=nothing, true=fallback)], default=value)
-    ids, asked, unsaid, held = _take_least(engine, person, least, nothing)
+    ids, asked, unsaid, held = rows.take_least(least, nothing)
     filled = asked.cast(pa.float64()).fill_null(math.nan if default is None else default)
     epsilons = filled.to_numpy(zero_copy_only=False).astype(float)
     return _Asked(ids, epsilons, np.where(unsaid, SAID_NOTHING, A_NUMBER), held)
 
 
-def _read_levels(
-    engine: Engine, person: Column, kind: Column, levels: Mapping[str, float], default: float | None
-) -> _Asked:
+def _read_levels(rows: StagedRows, kind: Column, levels: Mapping[str, float], default: float | None) -> _Asked:
     """Names of levels become their rank, the strictest first, so that the least rank is the strictest preference."""
     if kind.family != TEXT:
         what = f"Column {kind.name!r} holds {kind.family}, not names of levels."
@@ -257,30 +296,14 @@ def _read_levels(
     named = [exp.EQ(this=column(kind.name), expression=literal(name, kind)) for name in ranked]
     ifs = [exp.If(this=same, true=whole(rank)) for rank, same in enumerate(named)]
     ifs.append(exp.If(this=missing(kind), true=exp.null() if default is None else whole(strictness.index(default))))
-    ids, asked, unsaid, held = _take_least(engine, person, exp.Case(ifs=ifs, default=whole(-1)), missing(kind))
+    ids, asked, unsaid, held = rows.take_least(exp.Case(ifs=ifs, default=whole(-1)), missing(kind))
     ranks = asked.fill_null(len(ranked)).to_numpy(zero_copy_only=False)
     if (ranks < 0).any():
-        raise _unknown_level(engine, kind, ranked)
+        raise _unknown_level(rows.engine, kind, ranked)
     epsilons = np.array([*strictness, math.nan if default is None else default])[ranks]
     words = np.array([*map(list(levels).index, ranked), SAID_NOTHING], np.int16)[ranks]
     words[unsaid] = SAID_NOTHING
     return _Asked(ids, epsilons, words, held)
-
-
-def _take_least(
-    engine: Engine, person: Column, value: exp.Expr, nothing: exp.Expr
-) -> tuple[pa.Array, pa.Array, NDArray[np.bool_], Held]:
-    """(ids, the least value of each person's rows, whether none of these says anything, the rows)."""
-    found = _by_person(engine, person, {"asked": exp.Min(this=value), "unsaid": exp.Min(this=bit(nothing.copy()))})
-    ids, asked, unsaid = (found[name].combine_chunks() for name in ("id", "asked", "unsaid"))
-    return ids, asked, unsaid.to_numpy(zero_copy_only=False) == 1, read_held(found)
-
-
-def _by_person(engine: Engine, person: Column, wanted: Mapping[str, exp.Expr]) -> pa.Table:
-    """What is wanted of everybody's rows, their ids, and how many rows they have where."""
-    outputs = {"id": column(person.name), **wanted, **held_trees(engine)}
-    query = exp.select(*(exp.alias_(tree, name) for name, tree in outputs.items())).from_(table(STAGED))
-    return engine.run(query.where(met(present(person))).group_by(exp.Literal.number(1)))
 
 
 def _unknown_level(engine: Engine, kind: Column, known: list[str]) -> PreferenceError:
@@ -320,7 +343,7 @@ def _match(
             wide = None
         if wide is None:
             raise _other_kind(person)
-    here, there = _tell_apart(in_data, normal), _tell_apart(listed.ids, normal)
+    here, there = (normalise(ids) if normal else ids for ids in (in_data, listed.ids))
     place = pc.index_in(here, value_set=there).fill_null(-1).to_numpy(zero_copy_only=False)
     if (place < 0).any() and default is None:
         rule, hint = "A default applies only if you give one.", _default(preferences.levels)

@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from epsilons import ledger as ledgers
 from epsilons.dataset.facts import TableFacts, too_many_levels
@@ -14,11 +14,18 @@ from epsilons.dataset.registry import name_grants
 from epsilons.dataset.snapshot import check_place
 from epsilons.dataset.steward import StewardFacts, steward_facts
 from epsilons.display import Sheet, Shown, show, show_count
-from epsilons.errors import Argument, DataError
+from epsilons.engines.base import Column, Engine
+from epsilons.errors import Argument, DataError, EpsilonsError, PreferenceError
 from epsilons.guarantee import to_epsilon
 from epsilons.ledger.consent import PUBLIC_CODE, WITHDRAW_CODE
-from epsilons.ledger.values import Enrolment, NoLedgerError
-from epsilons.preferences import name_grant
+from epsilons.ledger.values import Digests, Enrolment, LedgerGoneError, NoLedgerError, tell_waiting
+from epsilons.preferences import Preferences, name_grant
+
+if TYPE_CHECKING:
+    from epsilons.dataset.preferences import PreferenceTable
+
+#: In place of preferences that cannot be read: nobody's is looser, and no level is named.
+_UNREAD = Preferences({}, default=to_epsilon(1))
 
 
 @dataclass(frozen=True)
@@ -45,7 +52,7 @@ class Preview(Shown):
         columns = [dict(zip(("name", "holds", "known"), column, strict=True)) for column in self.columns]
         levels = [{"name": n, "epsilon": None if math.isinf(e) else e, "people": p} for n, e, p in self.levels]
         listed = {} if self.many_levels else {"levels": levels}
-        people = sum(people for *_, people in self.levels)
+        people = sum(people for *_, people in self.levels) if self.levels else None
         private = {} if self.private is None else {"private": self.private.to_dict()}
         plain = {name: value for name, value in vars(self).items() if name != "private"}
         told = {
@@ -68,7 +75,7 @@ class Preview(Shown):
         notes += [f"Registering would be refused: {told}" for told in self.refused]
         notes += self.hints
         return [
-            Sheet("", ("level", "epsilon", "people"), rows),
+            *([Sheet("", ("level", "epsilon", "people"), rows)] if rows else []),
             Sheet("", ("column", "holds", "known"), self.columns),
             *(Sheet(one.title, one.head, one.rows, [*one.notes, *notes]) for one in self.enrolment.sheets()),
             *([] if self.private is None else self.private.sheets()),
@@ -83,24 +90,34 @@ def look_over(
     steward: bool = False,
     write: Callable[[Argument], str] = str,
     snapshots: str | None = None,
+    refused: Sequence[EpsilonsError] = (),
     **settled: Any,
 ) -> Preview:
-    """What `Dataset.register` would do with the same arguments; `write` puts arguments into the reader's language."""
-    declared = Declared(**settled)
+    """What `Dataset.register` would do with the same arguments; `write` puts arguments into the reader's language.
+
+    `refused` is what stands against it already.
+    """
+    declared, against = Declared(**settled), list(refused)
     try:
-        new = ledger == "memory"
+        new = unasked = ledger == "memory"
         book = ledgers.open() if new else ledgers.open(ledger, create=False, look=True)
-    except NoLedgerError:
+    except (NoLedgerError, LedgerGoneError) as none:
         book, new = ledgers.open(), True
+        # What that ledger knew is no second matter: it is forgotten with the ledger.
+        unasked = isinstance(none, LedgerGoneError)
+        against += [none] * unasked
     try:
         book.verify(thorough=False, note=False)
-        with read_candidate(source, preferences, declared, book) as candidate:
-            seen, bounds = _preview(candidate, new, ledger == "memory", write), candidate.about["bounds"]
+        with read_candidate(source, preferences, declared, book, reader := _Reader(against)) as candidate:
+            candidate.preferences = _UNREAD if reader.failed else candidate.preferences
             try:
-                if not new:
+                if ledger != "memory":
                     check_place(place_of_snapshots(book, ledger, snapshots))
-            except DataError as refused:
-                seen = replace(seen, refused=(*seen.refused, refused.message(write)))
+            except DataError as wide:
+                against.append(wide)
+            seen, bounds = _preview(candidate, new, unasked, write), candidate.about["bounds"]
+            seen = _without_preferences(seen) if reader.failed else seen
+            seen = replace(seen, refused=(*(error.message(write) for error in against), *seen.refused))
             if steward:
                 private = steward_facts(candidate.engine, candidate.person, declared.rows_per_person, bounds)
                 seen = replace(seen, private=private)
@@ -109,9 +126,38 @@ def look_over(
         book.close()
 
 
-def _preview(candidate: Candidate, new: bool, memory: bool, write: Callable[[Argument], str]) -> Preview:
+class _Reader:
+    """Reads what everyone asked for, or where that cannot be read, who they are; what stands against it is noted."""
+
+    def __init__(self, against: list[EpsilonsError]) -> None:
+        self._against, self.failed = against, False
+
+    def __call__(
+        self, engine: Engine, person: Column, wishes: Preferences, *of: Any, **how: Any
+    ) -> tuple[PreferenceTable, Digests]:
+        from epsilons.dataset.preferences import read_preferences  # with Arrow
+
+        # Levels above the ceiling are the file's; numbers may be those of a column that was named by mistake.
+        for given in (how, *([{**how, "ceiling": None}] if wishes.levels else [])):
+            try:
+                return read_preferences(engine, person, wishes, *of, **given)
+            except PreferenceError as refused:
+                if refused.args not in [known.args for known in self._against]:
+                    self._against.append(refused)
+        self.failed = True
+        return read_preferences(engine, person, _UNREAD, *of, **how)
+
+
+def _without_preferences(seen: Preview) -> Preview:
+    """Only what can be told of people whose preferences were not read."""
+    known = {name: getattr(seen.enrolment, name) for name in ("epoch", "known", "joined", "gone", "settled")}
+    told = "Preferences cannot be read: levels are not shown, and only people of the table are counted."
+    return replace(seen, levels=(), withdrawn=0, enrolment=Enrolment(**known), hints=(told, *seen.hints))
+
+
+def _preview(candidate: Candidate, new: bool, unasked: bool, write: Callable[[Argument], str]) -> Preview:
     # What is kept in memory asks for no word of the steward.
-    ahead = candidate.foresee(Act(confirm=memory))
+    ahead = candidate.foresee(Act(confirm=unasked))
     standing = ahead.change.count_standing(ahead.dataset)
     withdrawn, names = standing.pop(WITHDRAW_CODE, 0), name_grants(ahead.levels)
     grants = {None if code == PUBLIC_CODE else code: people for code, people in standing.items()}
@@ -120,8 +166,9 @@ def _preview(candidate: Candidate, new: bool, memory: bool, write: Callable[[Arg
     many = too_many_levels(len(levels), candidate.asked.rounding_loss)
     hints = [f"{len(levels):,} levels: is the column of preferences the right one?"] if many else []
     if waiting := ahead.expected.pending:
-        who = show_count(waiting, "person prefers", "people prefer")
-        hints.append(f"{who} a larger epsilon: registering with {write(Argument('loosen', waiting))} grants it.")
+        told = tell_waiting(waiting, ahead.expected.pending_own)
+        also = f" and {write(Argument('confirm', True))}" if ahead.unsure else ""
+        hints.append(f"{told}: registering with {write(Argument('loosen', waiting))}{also} grants it.")
     hints.append(f"Rows without a value of {facts.person!r} are nobody's, and are left out.")
     return Preview(
         candidate.declared.name, candidate.version, new, facts.describe_columns(),

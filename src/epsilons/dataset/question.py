@@ -10,14 +10,16 @@ from typing import Any, Literal
 from epsilons.arguments.checks import BOUNDS_RULE
 from epsilons.arguments.reading import COMPLETE, AskOptions, Call
 from epsilons.dataset.facts import TableFacts
-from epsilons.engines.base import NUMBER, Column
+from epsilons.engines.base import NUMBER, TEXT, Column
 from epsilons.engines.conditions import parse
 from epsilons.engines.trees import MismatchError, Predicate, canonical
 from epsilons.errors import Argument, DataError, PlanError
 from epsilons.noise.entropy import system
 from epsilons.release.answer import tell_question
 from epsilons.statistics.base import Question, RowScope, Scope
+from epsilons.statistics.features import check_words
 from epsilons.summaries.columns import Keys
+from epsilons.summaries.words import word_names
 
 ABOUT_PREFERENCES = "It is about preferences themselves, so nothing is assumed about how they relate to values."
 ROWS_ARE_PRIVATE = "How many rows people have is private, and charged for; how many people there are is free."
@@ -131,7 +133,10 @@ def _parse_model(call: Call, facts: TableFacts) -> tuple[Any, str, str]:
     features, given = own["features"], own["bounds"]
     if isinstance(features, (str, bytes)) or not isinstance(features, Sequence) or not features:
         raise PlanError("Features are given as a list of columns.", suggest=_FEATURES)
-    names = tuple(schema.number(name).name for name in features)
+    columns = [schema.find(name) for name in features]
+    texts = [column.name for column in columns if column.family == TEXT and column.name in facts.keys]
+    words = {name: check_words(name, facts.keys[name]) for name in texts}
+    names = tuple(column.name if column.name in words else schema.number(column.name).name for column in columns)
     if schema.find(call.column).name in names:
         raise PlanError("The target is among the features.", suggest=_FEATURES)
     aim = schema.askable(call.column) if call.entry.text else schema.number(call.column)
@@ -139,13 +144,16 @@ def _parse_model(call: Call, facts: TableFacts) -> tuple[Any, str, str]:
         raise PlanError("Bounds of a model are given by column.", suggest=_MODEL_BOUNDS)
     known = {**facts.bounds, **{schema.find(name).name: pair for name, pair in (given or {}).items()}}
     for name in names if call.entry.text else (*names, aim.name):
-        if name not in known:
+        if name not in known and name not in words:
             raise PlanError(f"Column {name!r} has no bounds.", rule=BOUNDS_RULE, suggest=_MODEL_BOUNDS)
-    found = {"features": names, "bounds": tuple(known[name] for name in names), "target": known.get(aim.name)}
+    spread: dict[str, Any] = {}
+    for name in names:
+        spread |= dict.fromkeys(word_names(name, words[name]), (0, 1)) if name in words else {name: known[name]}
+    found = {"features": tuple(spread), "bounds": tuple(spread.values()), "target": known.get(aim.name)}
     declared = COMPLETE if facts.complete.issuperset((*names, aim.name)) else ""
     rows = RowScope(Scope(facts.rows), neighbors=facts.neighbors)
     over, note = rows.asked(call.entry, call.options, declared)
-    statistic = call.entry.build({**own, **found}, over)
+    statistic = call.entry.build({**own, **found, "words": tuple(words.items())}, over)
     for label in getattr(statistic, "classes", ()):
         if not _is_value(label, aim):
             kind = "numbers" if aim.family == NUMBER else aim.family
@@ -177,6 +185,6 @@ def question_key(facts: TableFacts, asked: TableQuestion) -> bytes:
         "terms": [facts.person, facts.neighbors, facts.rows, sorted(facts.complete)],
         "asked": asked.identity(),
         "manner": asked.options.identity(),
-        "fresh": system().bytes(32).hex() if asked.options.fresh else None,
+        "fresh": asked.options.once or system().bytes(32).hex() if asked.options.fresh else None,
     }
     return hashlib.sha256(json.dumps(about, sort_keys=True).encode()).digest()

@@ -25,11 +25,11 @@ from epsilons.dataset.registering import (
     place_of_snapshots,
     read_candidate,
 )
-from epsilons.dataset.snapshot import verify_snapshots
+from epsilons.dataset.snapshot import check_place, verify_snapshots
 from epsilons.errors import Argument, LedgerError
-from epsilons.ledger.balances import Remaining
+from epsilons.ledger.balances import Remaining, Statement
 from epsilons.ledger.ledger import Ledger
-from epsilons.ledger.values import Enrolment, History, NoLedgerError, StalePlanError, Statement
+from epsilons.ledger.values import Enrolment, History, NoLedgerError, StalePlanError
 from epsilons.preferences import Preferences
 from epsilons.release.door import asked_of
 from epsilons.release.stored import StoredAnswers
@@ -124,6 +124,7 @@ class Registered:
         act = Act(check_truth("confirm", confirm), loosen, check_truth("redefine", redefine))
         with ExitStack() as opened:
             book, address = opened.enter_context(_opening(ledger, stand_in=True))
+            check_place(place_of_snapshots(book, address, snapshots))
             done, tries = None, 0
             while done is None:
                 with read_candidate(source, preferences, declared, book) as candidate:
@@ -139,6 +140,7 @@ class Registered:
                     except StalePlanError:  # people were charged or changed their minds meanwhile: read again
                         if (tries := tries + 1) == _TRIES:
                             raise
+            book.verify(thorough=False)  # who asks first need not
             return cls._of(open_registered(name, book, address, done, threads=threads, memory=memory))
 
     @classmethod
@@ -207,7 +209,11 @@ class Registered:
         return verify_snapshots(self.ledger.registrations(newest=True))
 
     def set_level(self, levels: Mapping[Any, Any]) -> Enrolment:
-        """What people say themselves, {id: name of a level, or epsilon}: it stands until they say otherwise."""
+        """What people say themselves, {id: name of a level, or epsilon}.
+
+        It stands until they say otherwise, or a source says something new about them: something stricter at once,
+        something looser by an act of the steward that names how many people it concerns.
+        """
         return self._change(lambda: self._registry.set_level(levels))
 
     def withdraw(self, people: Any) -> Enrolment:

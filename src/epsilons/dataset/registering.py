@@ -16,18 +16,18 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 from epsilons.arguments.checks import check_bounds, check_real
 from epsilons.dataset.facts import TableFacts, find_origin, tell_changes, tell_preferences
-from epsilons.dataset.registry import Registry, check_levels, read_epsilons
+from epsilons.dataset.registry import Registry, read_epsilons
 from epsilons.dataset.rows import Preparation, find_cohorts, follow, prepare, stage
-from epsilons.dataset.snapshot import check_place, open_snapshot, remove_snapshot, sweep_snapshots, write_snapshot
+from epsilons.dataset.snapshot import open_snapshot, remove_snapshot, sweep_snapshots, write_snapshot
 from epsilons.engines.base import TEXT, Column, Engine, Schema, open_table
 from epsilons.engines.trees import MismatchError, canonical
 from epsilons.errors import Argument, DataError, EpsilonsError, LedgerError, PreferenceError, Text
 from epsilons.ledger.checks import check_terms
 from epsilons.ledger.consent import PUBLIC_CODE
-from epsilons.ledger.identity import digests, normalise
+from epsilons.ledger.identity import normalise
 from epsilons.ledger.ledger import Ledger
 from epsilons.ledger.opening import find_places, state_folder
-from epsilons.ledger.order import as_sorted, sort_by
+from epsilons.ledger.order import as_sorted
 from epsilons.ledger.places import mark_content
 from epsilons.ledger.registration import Application, Outlook, same_state
 from epsilons.ledger.values import Digests, Enrolment, Registration, Terms
@@ -122,6 +122,10 @@ class Declared:
         return {"files": stated, "types": dict(self.types or {}), "table": self.table} if stated else None
 
 
+class UnregisteredError(LedgerError):
+    """A ledger does not know the dataset that it is asked for."""
+
+
 def check_label(argument: str, given: Any, example: str) -> str:
     """A short text that people can quote."""
     if not isinstance(given, str) or not given.strip() or len(given) > 200 or not given.isprintable():
@@ -182,31 +186,20 @@ class Candidate:
     files: Mapping[str, str]
     #: What everyone asked for, in the order of their digests.
     asked: PreferenceTable
+    people: Digests
     preferences: Preferences
     terms: Terms
     started: float
     #: Whether the engine goes on holding what was read.
     kept: bool = False
-    people: Digests = field(init=False)
     _ahead: tuple[Act, Outlook] | None = None
-
-    def __post_init__(self) -> None:
-        self._sort()
 
     def go_to(self, ledger: Ledger) -> None:
         """Be registered in another ledger: a new one that this one stood in for, or one that knows other digests."""
         before, self.ledger = self.ledger, ledger
         if (before.salt, before.digest) != (ledger.salt, ledger.digest):
             self._ahead = None
-            self._sort()
-
-    def _sort(self) -> None:
-        people = digests(self.asked.normal, self.ledger.salt, self.ledger.digest)
-        order = sort_by(as_sorted(people))
-        if not isinstance(order, slice):
-            self.asked, self.people = self.asked.take(order), people.take(order, 0)
-        else:
-            self.people = people
+            self.asked, self.people = self.asked.sort(ledger.salt, ledger.digest)
 
     def foresee(self, act: Act) -> Outlook:
         """What registering would do, and what it would be refused for; nothing is written.
@@ -244,7 +237,6 @@ class Candidate:
 
     def register(self, place: str, act: Act) -> tuple[Registration, Enrolment]:
         """Registered for good: the snapshot is written and checked, then the ledger knows it, or nothing happened."""
-        check_place(place)
         earlier, ahead = self.ledger.find_registration(self.declared.name), self.foresee(act)
         cohorts = find_cohorts(self.people, ahead.change.people, ahead.change.targets)
         folder = os.path.join(place, system().bytes(8).hex())
@@ -307,8 +299,10 @@ def _code(epsilon: float) -> int:
 
 
 @contextmanager
-def read_candidate(source: Any, preferences: Any, declared: Declared, ledger: Ledger) -> Iterator[Candidate]:
-    """Read a source, once, for as long as a block lasts; `keep_in_memory` keeps it for longer."""
+def read_candidate(
+    source: Any, preferences: Any, declared: Declared, ledger: Ledger, read: Any = None
+) -> Iterator[Candidate]:
+    """Read a source, once, for as long as a block lasts (`keep_in_memory`: longer); `read` is `read_preferences`."""
     from epsilons.dataset.preferences import check_id_column, read_preferences  # with Arrow: questions do without
 
     started, began = time.perf_counter(), time.time_ns()
@@ -328,13 +322,13 @@ def read_candidate(source: Any, preferences: Any, declared: Declared, ledger: Le
         # A ledger of an older release knows people as their ids were written: in normal form, if all of them were so.
         older = held is not None and held.ids is None and ledger.epoch > 0
         normal = not older and (held is None or held.spelling != "as written")
-        check_levels(wishes.levels, declared.ceiling)
-        asked = read_preferences(engine, person, wishes, normal=normal, ceiling=declared.ceiling)
+        known = ledger.salt, ledger.digest, normal
+        asked, people = (read or read_preferences)(engine, person, wishes, *known, ceiling=declared.ceiling)
         normal = normal or (older and asked.ids.equals(normalise(asked.ids)))
         terms = check_terms(declared.neighbors, None, declared.allow_individual, declared.measure)
         kind, spelling = "text" if person.family == TEXT else "number", "normal" if normal else "as written"
         terms = replace(terms, ids=kind, spelling=spelling)
-        candidate = Candidate(declared, ledger, engine, person, about, files, asked, wishes, terms, started)
+        candidate = Candidate(declared, ledger, engine, person, about, files, asked, people, wishes, terms, started)
         yield candidate
     finally:
         if candidate is None or not candidate.kept:
@@ -347,8 +341,8 @@ def find_registered(name: str, ledger: Ledger, address: str | None) -> Registry:
     if found is None:
         known = ", ".join(one.name for one in ledger.registrations(newest=True)) or "none so far"
         rule = f"Registered in this ledger: {known}."
-        hint = "Dataset.register(...) or `epsilons register people.toml`, by the steward"
-        raise LedgerError(f"No dataset is registered as {name!r}.", rule=rule, suggest=hint)
+        hint = "Dataset.register(...), by the steward"
+        raise UnregisteredError(f"No dataset is registered as {name!r}.", rule=rule, suggest=hint)
     return Registry(ledger, found, "open" if address is None else show_address(address), address is not None)
 
 

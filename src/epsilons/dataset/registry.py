@@ -12,10 +12,10 @@ import numpy as np
 from epsilons.arguments.checks import check_real
 from epsilons.dataset.facts import Description, Level, TableFacts
 from epsilons.engines.base import NUMBER, TEXT, Column
-from epsilons.errors import Argument, PreferenceError
+from epsilons.errors import PreferenceError
 from epsilons.guarantee import to_epsilon
-from epsilons.ledger.balances import Remaining
-from epsilons.ledger.consent import PUBLIC_CODE, Word, check_ceiling
+from epsilons.ledger.balances import Remaining, Statement
+from epsilons.ledger.consent import PUBLIC_CODE, Word
 from epsilons.ledger.identity import digests
 from epsilons.ledger.ledger import Ledger
 from epsilons.ledger.roster import read_standing
@@ -26,7 +26,6 @@ from epsilons.ledger.values import (
     Digests,
     Enrolment,
     Registration,
-    Statement,
 )
 from epsilons.preferences import name_grant, to_nano
 
@@ -65,8 +64,8 @@ class Registry:
             rule, hint = "People's own words are given by id.", "{'ann': 'strict'}"
             raise PreferenceError("Levels are given as {id: level}.", rule=rule, suggest=hint)
         levels = self._levels_in_use()
-        words = [read_word(one, levels, self.registration.about["ceiling"]) for one in given.values()]
-        return self.ledger.say(self.find_people(list(given)), np.arange(len(words)), words)
+        words = [read_word(one, levels) for one in given.values()]
+        return self.ledger.say(self.find_people(list(given)), np.arange(len(words)), words, self.dataset)
 
     def _levels_in_use(self) -> dict[str, int]:
         """What names mean that some dataset has; registrations of earlier releases do not say which they have."""
@@ -98,7 +97,7 @@ class Registry:
             columns=facts.describe_columns(),
             levels=tuple(Level(*one, *kept.get(one[1], (None,))) for one in sorted(shown, key=itemgetter(1))),
             withdrawn=sum(cohort.people for cohort in cohorts if cohort.state == WITHDRAWN),
-            pending=self._count_pending(cohorts),
+            **self._count_pending(cohorts),
             name=facts.name,
             person=facts.person,
             rows_per_person=facts.rows,
@@ -113,11 +112,13 @@ class Registry:
             preparation_seconds=seconds,
         )
 
-    def _count_pending(self, cohorts: Sequence[Cohort]) -> int:
-        """Whose source last said more than holds: it waits for the steward's act."""
+    def _count_pending(self, cohorts: Sequence[Cohort]) -> dict[str, int]:
+        """Whose source last said more than holds: it waits for the steward's act, of some against their own word."""
         settled = self.ledger.settled()
         active = [one for one in cohorts if one.state == ACTIVE]
-        return sum(one.people for one in active if settled.waits(read_standing(vars(one)), self.dataset))
+        waiting = [one for one in active if settled.waits(read_standing(vars(one)), self.dataset)]
+        of_whom = {"pending": waiting, "pending_own": [one for one in waiting if one.own]}
+        return {name: sum(one.people for one in those) for name, those in of_whom.items()}
 
 
 def find_people(ledger: Ledger, people: Any, person: Column) -> Digests:
@@ -142,15 +143,13 @@ def name_grants(levels: Mapping[str, int]) -> dict[float, str]:
     return found
 
 
-def read_word(said: Any, levels: Mapping[str, int], ceiling: float) -> Word:
+def read_word(said: Any, levels: Mapping[str, int]) -> Word:
     """A level's name, or an epsilon; public goes by its name, whether or not a level is called so."""
     if isinstance(said, str):
         if said not in levels and said != "public":
             known: Sequence[str] = [*levels, *(["public"] if "public" not in levels else [])]
             raise PreferenceError(f"Unknown privacy level {said!r}.", suggest=f"{', '.join(known)}, or a number")
-        word = Word(levels.get(said, PUBLIC_CODE), said)
-        check_ceiling(word.code, ceiling)
-        return word
+        return Word(levels.get(said, PUBLIC_CODE), said)
     try:
         epsilon = check_real(said)
     except TypeError:
@@ -160,16 +159,4 @@ def read_word(said: Any, levels: Mapping[str, int], ceiling: float) -> Word:
         rule = "An epsilon is a number above 0."
         raise PreferenceError("This is no epsilon.", rule=rule, suggest="withdraw, for who wants to be left out")
     nano = to_nano(epsilon)
-    word = Word(PUBLIC_CODE if nano is None else nano)
-    check_ceiling(word.code, ceiling)
-    return word
-
-
-def check_levels(levels: Mapping[str, float], ceiling: float) -> None:
-    """No level but public is above the ceiling."""
-    for name, epsilon in levels.items():
-        if ceiling < epsilon < math.inf:
-            what, lower = f"Level {name!r} is {epsilon:g}, above the ceiling of {ceiling:g}.", {**levels, name: ceiling}
-            rule = "A finite epsilon is at most the ceiling; public people have an infinite one."
-            hint = (Argument("ceiling", epsilon), ", or ", Argument("levels", lower))
-            raise PreferenceError(what, rule=rule, suggest=hint)
+    return Word(PUBLIC_CODE if nano is None else nano)

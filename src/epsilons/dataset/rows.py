@@ -25,7 +25,7 @@ from sqlglot import exp
 from epsilons.engines.base import DATE, NUMBER, OTHER, RESERVED, TEXT, TRUTH, Column, Engine, Schema
 from epsilons.engines.trees import cast, column, double, missing, table, whole
 from epsilons.errors import DataError
-from epsilons.ledger.order import Codes, Sorted, as_sorted, locate, tell_apart
+from epsilons.ledger.order import Codes, Sorted, as_sorted, locate, look_up, tell_apart
 from epsilons.ledger.values import Moves
 from epsilons.storage.base import reach
 from epsilons.summaries.sql import Prepared
@@ -41,9 +41,11 @@ _OURS = (PERSON, COHORT)
 #: Doubles are hashed on a grid of 2^-10, cut off where it would leave 64 bits.
 _FINE, _FAR = 1024.0, 1e15
 #: An embedded engine's own name for the place of a row.
-_ROW = "rowid"
+ROW = "rowid"
 #: More bytes of digests than this are not kept in memory.
 _MUCH = 1 << 24
+#: So many people's rows are compared with their ids at a time.
+_MANY = 1 << 24
 
 
 def stage(engine: Engine) -> None:
@@ -60,7 +62,7 @@ class Held(NamedTuple):
     """How many rows everybody has, and, in an embedded engine, where the first of them stands in what was staged."""
 
     counts: NDArray[np.integer]
-    places: NDArray[np.int64] | None
+    places: NDArray[np.unsignedinteger] | None
 
     def take(self, order: NDArray[np.integer]) -> Self:
         """The same in another order."""
@@ -68,24 +70,9 @@ class Held(NamedTuple):
 
     def and_others(self, number: int) -> Self:
         """With so many people after them who have no rows."""
-        none = np.zeros(number, np.int64)
+        none = np.zeros(number, np.uint8)
         places = None if self.places is None else np.concatenate([self.places, none])
-        return self._replace(counts=np.concatenate([self.counts, none.astype(self.counts.dtype)]), places=places)
-
-
-def held_trees(engine: Engine) -> dict[str, exp.Expr]:
-    """What to ask of everybody's rows for `read_held`."""
-    counted: dict[str, exp.Expr] = {"rows": exp.Count(this=exp.Star(), big_int=True)}
-    # A column of that name would hide the number of a row.
-    placed = engine.embedded and _ROW not in map(str.casefold, engine.schema)
-    return counted | ({"place": exp.Min(this=exp.column(_ROW))} if placed else {})
-
-
-def read_held(found: pa.Table) -> Held:
-    """Of a result by person."""
-    places = found["place"].combine_chunks().to_numpy() if "place" in found.column_names else None
-    counts = found["rows"].combine_chunks().to_numpy()
-    return Held(counts.astype(np.min_scalar_type(counts.max(initial=0))), places)
+        return self._replace(counts=np.concatenate([self.counts, none]), places=places)
 
 
 @dataclass(frozen=True, eq=False)
@@ -135,8 +122,7 @@ class Preparation:
 
 def find_cohorts(digests: NDArray[np.uint8], people: Sorted, cohorts: Codes) -> Codes:
     """Everybody's cohort, of people who are among these, all sorted; -1 for those who are not."""
-    place = locate(people, as_sorted(digests))
-    return np.where(place >= 0, np.append(cohorts, -1)[place], -1)
+    return look_up(as_sorted(digests), people, cohorts, -1)
 
 
 def as_codes(cohorts: Codes) -> tuple[NDArray[Any], tuple[int, ...]]:
@@ -158,9 +144,11 @@ def prepare(
     with cap_rows(engine, person, ids, held, rows, salt, {COHORT: codes}) as capped:
         schema = engine.keep(name, capped)
     reach("rows capped")
-    if exceeds_cap(engine, name, rows):
+    try:
+        check_copy(engine, name, person, ids, rows)
+    except DataError:
         engine.drop(name)
-        raise above_cap()
+        raise
     if digests.nbytes >= _MUCH:
         # They lie in a file without a name: they are asked for only when people are sampled or change cohorts.
         with tempfile.TemporaryFile(prefix="epsilons-") as file:
@@ -219,33 +207,44 @@ def cap_rows(
     import pyarrow as pa
 
     columns, ours = [kind for kind in engine.schema.values() if kind.family != OTHER], (PERSON, *beside)
-    labels, crowded = {PERSON: np.arange(len(ids), dtype=np.int32), **beside}, held.counts > rows
+    labels = {PERSON: np.arange(len(ids), dtype=np.int32), **beside}
     if held.places is not None and (held.counts <= 1).all():
-        everything = exp.select(exp.alias_(exp.Count(this=exp.Star(), big_int=True), "rows")).from_(table(STAGED))
-        total = int(engine.fetch(everything)["rows"][0])
-        here, places = held.counts == 1, held.places
-        engine.add(_PEOPLE, {name: _scatter(values[here], places[here], total) for name, values in labels.items()})
+        _put_in_place(engine, held.counts, held.places, labels)
         query: exp.Query = _put_beside(columns, ours)
     else:
+        crowded = held.counts > rows
         engine.add(_PEOPLE, pa.table({_ID: ids, **labels, _CROWDED: crowded}))
         query = _cap(person, columns, ours, rows, salt) if crowded.any() else _join(person, columns, ours, None)
+    labels.clear()  # a column is as large as everybody
     reach("crowd counted")
     yield query
     engine.drop(_PEOPLE)
     engine.drop(STAGED)
 
 
-def exceeds_cap(engine: Engine, name: str, rows: int) -> bool:
-    """Whether anybody has more rows in a copy than they may, which would be a mistake of ours."""
-    if engine.embedded:  # people are numbered: counting them here is quicker than grouping by them there
-        numbers = np.ma.getdata(engine.fetch(exp.select(column(PERSON)).from_(table(name)))[PERSON])
-        return int(np.bincount(numbers).max(initial=0)) > rows
-    return len(engine.fetch(_find_crowd(name, PERSON, rows))[_ID]) > 0
+def check_copy(engine: Engine, name: str, person: Column, ids: pa.Array, rows: int) -> None:
+    """Refuse a copy in which anybody has more rows than they may, or another's: either would be a mistake of ours.
+
+    People are numbered as their ids are listed.
+    """
+    if engine.embedded:  # comparing and counting here is quicker than grouping by people there
+        wrong = any(_is_wrong(engine, name, person, ids, rows, start) for start in range(0, len(ids), _MANY))
+    else:
+        wrong = len(engine.fetch(_find_crowd(name, PERSON, rows))[_ID]) > 0
+    if wrong:
+        what = "The rows of this table were not capped, or not put beside their people; nothing was kept."
+        rule = "Nobody has more rows than was declared, and everybody has their own."
+        raise DataError(what, rule=rule, suggest="report this as a bug")
 
 
-def above_cap() -> DataError:
-    what = "The rows of this table were not capped; nothing was kept."
-    return DataError(what, rule="Nobody has more rows than was declared.", suggest="report this as a bug")
+def _is_wrong(engine: Engine, name: str, person: Column, ids: pa.Array, rows: int, start: int) -> bool:
+    """Of so many people from one on: they are as many as there is room for."""
+    from_, before = exp.GTE(this=column(PERSON), expression=whole(start)), whole(start + _MANY)
+    query = exp.select(column(person.name), column(PERSON)).from_(table(name))
+    found = engine.run(query.where(from_, exp.LT(this=column(PERSON), expression=before)))
+    numbers = found[PERSON].combine_chunks()
+    own = found[person.name].combine_chunks().cast(ids.type).equals(ids.take(numbers))
+    return not own or int(np.bincount(numbers.to_numpy() - start).max(initial=0)) > rows
 
 
 def _find_crowd(name: str, key: str, rows: int) -> exp.Select:
@@ -258,15 +257,27 @@ def _of(source: str, name: str) -> exp.Column:
     return exp.column(name, table=source, quoted=True)
 
 
-def _scatter(values: NDArray[Any], places: NDArray[np.int64], total: int) -> NDArray[Any]:
+def _put_in_place(
+    engine: Engine, counts: NDArray[np.integer], places: NDArray[np.unsignedinteger], labels: Mapping[str, NDArray[Any]]
+) -> None:
+    """Labels of people who have one row at most, as columns in which they stand at the places of their rows."""
+    everything = exp.select(exp.alias_(exp.Count(this=exp.Star(), big_int=True), "rows")).from_(table(STAGED))
+    total, here = int(engine.fetch(everything)["rows"][0]), slice(None) if counts.all() else counts == 1
+    engine.add(_PEOPLE, {name: _scatter(values[here], places[here], total) for name, values in labels.items()})
+
+
+def _scatter(values: NDArray[Any], places: NDArray[np.unsignedinteger], total: int) -> NDArray[Any]:
     """Everybody's value at the place of their row, of so many rows; -1, or the largest, at those of nobody."""
-    found = np.full(total, -1).astype(values.dtype)
+    found = np.full(total, np.array(-1).astype(values.dtype))
     found[places] = values
     return found
 
 
 def _put_beside(columns: list[Column], ours: tuple[str, ...]) -> exp.Select:
-    """Rows of people who have one at most, with what is ours, by their places: quick, and in little memory."""
+    """Rows of people who have one at most, with what is ours, by their places: quick, and in little memory.
+
+    Both sides are whole: of a part of the rows, or a query of them, DuckDB need not keep the order.
+    """
     taken = [*(_of(STAGED, kind.name) for kind in columns), *(_of(_PEOPLE, name) for name in ours)]
     query = exp.select(*taken).from_(table(STAGED))
     query.append("joins", exp.Join(this=table(_PEOPLE), method="POSITIONAL"))

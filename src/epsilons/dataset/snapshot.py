@@ -16,6 +16,7 @@ from __future__ import annotations
 
 import hmac
 import os
+import shlex
 from collections.abc import Callable, Collection, Iterable, Mapping
 from functools import partial
 from pathlib import Path
@@ -24,7 +25,7 @@ from typing import TYPE_CHECKING, Any, TypedDict
 import numpy as np
 from numpy.typing import NDArray
 
-from epsilons.dataset.rows import COHORT, PERSON, Held, Labelled, above_cap, as_codes, cap_rows, exceeds_cap
+from epsilons.dataset.rows import COHORT, PERSON, Held, Labelled, as_codes, cap_rows, check_copy
 from epsilons.engines.base import OTHER, SOURCE, Column, Engine, Schema, engines
 from epsilons.errors import DataError
 from epsilons.ledger.values import DIGEST_BYTES, Registration
@@ -94,7 +95,7 @@ def write_snapshot(
         with cap_rows(engine, person, ids, held, rows, salt, {COHORT: codes}) as capped:
             engine.write(capped, claimed)
         reach("snapshot written")
-        _check_written(engine, claimed, rows)
+        _check_written(engine, claimed, person, ids, rows)
         _write(os.path.join(claimed, _DIGESTS), digests.data)
         _write(os.path.join(claimed, _COHORTS), codes.data)
         nonce = system().bytes(_NONCE_BYTES)
@@ -116,8 +117,8 @@ def write_snapshot(
 
 
 def check_place(place: str) -> None:
-    """Refuse the folder of a ledger's snapshots if others may open it: what is written there could not be asked."""
-    _refuse_open([place] if os.path.isdir(place) else [], "the snapshots of this ledger")
+    """Refuse the folder of a ledger's snapshots, or that around it, if others may open it: it could not be asked."""
+    _refuse_open([place, os.path.dirname(place)], "the snapshots of this ledger")
 
 
 def open_snapshot(stamp: Stamp, rows: int, line: int, **options: Any) -> Labelled:
@@ -183,11 +184,10 @@ def _is_known(name: str, known: Callable[[], Collection[str]]) -> bool:
     return name in known()
 
 
-def _check_written(engine: Engine, folder: str, rows: int) -> None:
+def _check_written(engine: Engine, folder: str, person: Column, ids: pa.Array, rows: int) -> None:
     written = type(engine).reopen(folder)
     try:
-        if exceeds_cap(written, SOURCE, rows):
-            raise above_cap()
+        check_copy(written, SOURCE, person, ids, rows)
     finally:
         written.close()
 
@@ -240,8 +240,9 @@ def _compare(stamp: Stamp, thorough: bool, of: str = "this dataset") -> None:
     if not os.path.isdir(folder):
         rule = "Questions are asked of the copy that registration made."
         raise DataError(f"The snapshot of {of} is gone.", rule=rule, suggest=_AGAIN)
-    # The folder that has all snapshots of a ledger is made for its owner alone as well.
-    _refuse_open([folder, os.path.dirname(folder)], f"the snapshot of {of}")
+    # The folder that has all snapshots of a ledger, and that around it, are made for their owner alone as well.
+    place = os.path.dirname(folder)
+    _refuse_open([folder, place, os.path.dirname(place)], f"the snapshot of {of}")
     try:
         alike = _list_files(folder) == [file["name"] for file in stamp["files"]]
         nonce = read_own(os.path.join(folder, _NONCE), _NONCE_BYTES)
@@ -253,10 +254,10 @@ def _compare(stamp: Stamp, thorough: bool, of: str = "this dataset") -> None:
 
 
 def _refuse_open(folders: list[str], what: str) -> None:
-    opened = [one for one in folders if os.stat(one).st_mode & 0o077]
+    opened = [one for one in folders if os.path.isdir(one) and os.stat(one).st_mode & 0o077]
     if os.name == "posix" and opened:
         rule = "Everybody's rows are kept in folders for their owner alone."
-        raise DataError(f"Others may open {what}.", rule=rule, suggest=f"chmod 700 {' '.join(opened)}")
+        raise DataError(f"Others may open {what}.", rule=rule, suggest=shlex.join(["chmod", "700", *opened]))
 
 
 def _is_like(folder: str, file: FileStamp, nonce: bytes, thorough: bool) -> bool:

@@ -5,28 +5,25 @@ Every method that answers goes through the one door (`release.door`): the charge
 
 from __future__ import annotations
 
-from collections.abc import Callable, Hashable, Mapping, Sequence
+import json
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 from fractions import Fraction
 from typing import Any
 
-from epsilons.accuracy.relation import WHOLE, Relation
 from epsilons.arguments.checks import check_truth
 from epsilons.arguments.options import DEFAULT_SHARE, TABLES
 from epsilons.arguments.reading import AskOptions, Call, check_call
 from epsilons.arrays.algorithms import read_algorithm
-from epsilons.calls import query_signature
-from epsilons.dataset.answers import Answers
 from epsilons.dataset.applying import Applied, ApplyAttempt
+from epsilons.dataset.asking import Asking
 from epsilons.dataset.attempt import Attempt, NothingToPlanError, needs_rough_count, size_by_roster, spendable_for
 from epsilons.dataset.batch import Batch
 from epsilons.dataset.known import find_known
 from epsilons.dataset.levels import FROM_THE_ROSTER, counts_levels
-from epsilons.dataset.methods import Questions
-from epsilons.dataset.question import TableQuestion, parse_question, registered_keys
+from epsilons.dataset.question import TableQuestion, parse_question, question_key
 from epsilons.dataset.registered import Registered
 from epsilons.dataset.rows import follow
-from epsilons.engines.base import NUMBER, TRUTH
 from epsilons.engines.conditions import parse
 from epsilons.errors import Argument, DataError, LedgerError, PlanError
 from epsilons.ledger.values import Enrolment, StalePlanError, list_active
@@ -43,7 +40,7 @@ from epsilons.summaries.sql import check_asked
 _TRIES = 100
 
 
-class Dataset(Registered, Questions):
+class Dataset(Registered, Asking):
     """A table about people, each of whom said how private they want to be.
 
     A steward registers it once (`Dataset.register`), in a ledger that lasts; whoever asks opens it (`Dataset.open`).
@@ -113,62 +110,14 @@ class Dataset(Registered, Questions):
         )
         return self._answer(ApplyAttempt, applied)
 
-    def keys(self, column: str) -> Sequence[Any]:
-        """The keys of a column that were registered: what groups of it have unless others are given."""
-        return registered_keys(column, self._facts)
-
-    def key(self, column: str, word: str) -> Any:
-        """A key written as text, in the type of its column: groups of a column of numbers are numbers."""
-        kind = self._facts.schema.find(column)
-        if kind.family == NUMBER:
-            try:
-                return float(word) if kind.floating or kind.scale else int(word)
-            except ValueError:
-                raise PlanError(f"{word!r} is not a number.", rule=f"Column {kind.name!r} holds numbers.") from None
-        return word.strip().lower() in ("true", "1", "yes") if kind.family == TRUTH else word
-
     @check_call("batch")
     def batch(self, share: float = DEFAULT_SHARE) -> Batch:
         """Several questions for one share, split where the error is least: `with people.batch(share=.2) as ask:`."""
         return Batch(self, share, self._facts)
 
-    def sql(
-        self,
-        query: str,
-        *,
-        share: float = DEFAULT_SHARE,
-        bounds: Mapping[str, tuple[float, float]] | None = None,
-        keys: Mapping[str, Sequence[Hashable]] | None = None,
-        **options: Any,
-    ) -> Answers:
-        """The part of SQL that maps to the statistics; several aggregates split one share.
-
-        `bounds` are those of the columns, `keys` the groups of the columns of GROUP BY. Other options are those of
-        every statistic (`assume`, `missing`, ...). A batch shows the plan first: `ask.sql(...)`, then `ask.plan()`.
-        """
-        batch = self.batch(share)
-        batch.sql(query, bounds=bounds, keys=keys, **options)
-        return batch.ask()
-
-    sql.__signature__ = query_signature(Answers, DEFAULT_SHARE)  # type: ignore[attr-defined]
-
-    def relation(self, column: str, *, share: float = 0.02, **options: Any) -> Relation:
-        """How far levels' expected means can lie from everyone's: what later questions may take as `assume`, for free.
-
-        Each level's own noisy mean is bought with a share of everybody's grant, as by `mean(..., mechanism="mixed")`;
-        other options are those of a mean. Missing values stand at the centre of the bounds. Means and sums of the
-        column within the same bounds take it, without a condition.
-        """
-        if self._facts.rows > 1:
-            rule, hint = f"Here people have up to {self._facts.rows} rows.", "a dataset with one row per person"
-            raise PlanError(WHOLE, rule=rule, suggest=hint)
-        return Relation.bought_by(self.mean(column, share=share, **Relation.question(options)))
-
-    def __str__(self) -> str:
-        return str(self.describe())
-
-    def _repr_html_(self) -> str:
-        return self.describe()._repr_html_()
+    def count_charged(self) -> int:
+        """How many questions were charged so far, to anybody of the ledger."""
+        return self.ledger.count("reservations")
 
     def _ask(self, call: Call, planned: Plan | None = None) -> Release:
         """Check a call against the table, and put it to the door; with a plan only if it still holds."""
@@ -185,6 +134,12 @@ class Dataset(Registered, Questions):
                 except StalePlanError:
                     continue
         raise LedgerError("The budgets keep changing; nothing was charged.", suggest="ask again when fewer others ask")
+
+    def _find(self, call: Call) -> Release | None:
+        """The stored answer, if there is one: nothing is charged, read or waited for."""
+        question = question_key(self._facts, self._parse(call))
+        held = self.ledger.find(question, question)
+        return None if held is None or held.answer is None else Release.from_dict(json.loads(held.answer))
 
     def _parse(self, call: Call) -> TableQuestion:
         """The question, with whatever would be refused about it said before anybody is charged."""

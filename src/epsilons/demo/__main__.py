@@ -3,11 +3,9 @@
 import argparse
 import json
 import logging
-import os
 import sys
 import tempfile
-from collections.abc import Iterator, Sequence
-from contextlib import contextmanager
+from collections.abc import Sequence
 from io import TextIOWrapper
 from pathlib import Path
 from typing import Any
@@ -17,7 +15,7 @@ from rich.progress import BarColumn, Progress, TextColumn
 
 import epsilons as eps
 from epsilons.demo import questions
-from epsilons.demo.people import GROUPS, PREFERENCE_SEED, Population, load_population
+from epsilons.demo.people import GROUPS, PREFERENCE_SEED, Population, load_population, state_in
 from epsilons.demo.questions import DemoResult, LedgerSummary
 from epsilons.demo.terminal import NOT_PROMISED, fill_texts, print_all
 
@@ -58,7 +56,7 @@ def _ask(notes: Console, out: Path) -> tuple[Population, tuple[DemoResult, ...],
         population = load_population()
         asked: list[DemoResult] = []
         # The ledger is a file, as it would be for real, but one that goes with the demo: so does what is known of it.
-        with tempfile.TemporaryDirectory() as folder, _state_in(folder):
+        with tempfile.TemporaryDirectory() as folder, state_in(folder):
             ledger = eps.ledger.open(f"sqlite:///{folder}/wages.ledger", anchor=False)
             with population.dataset(ledger, folder) as people:
                 for one in questions.ask_all(population, people):
@@ -77,18 +75,6 @@ def _ask(notes: Console, out: Path) -> tuple[Population, tuple[DemoResult, ...],
             raise eps.DataError("The report needs matplotlib.", suggest=needed) from None
         write_report(out, population, tuple(asked), summary)
     return population, tuple(asked), summary
-
-
-@contextmanager
-def _state_in(folder: str) -> Iterator[None]:
-    """Ledgers and datasets are noted there meanwhile: the next demo, and the user's own, know nothing of this one."""
-    before = os.environ.get("XDG_STATE_HOME")
-    os.environ["XDG_STATE_HOME"] = folder
-    try:
-        yield
-    finally:
-        del os.environ["XDG_STATE_HOME"]
-        os.environ |= {} if before is None else {"XDG_STATE_HOME": before}
 
 
 def _document(people: Population, results: tuple[DemoResult, ...], ledger: LedgerSummary, report: str) -> Any:

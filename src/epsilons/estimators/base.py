@@ -1,7 +1,7 @@
 """What both models share: public facts as parameters, epsilons as metadata, and checks that look at no value."""
 
 import warnings
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import replace
 from typing import Any, ClassVar, Self
 
@@ -16,7 +16,7 @@ from epsilons.arguments.options import ARRAYS, FOR_INTERVAL, options_of
 from epsilons.arguments.reading import check_call, check_known, take_places
 from epsilons.calls import make_signature
 from epsilons.engines.readings import is_list, quietly
-from epsilons.errors import Argument, PreferenceError
+from epsilons.errors import Argument, PlanError, PreferenceError
 from epsilons.noise.entropy import Entropy
 from epsilons.release import Release
 from epsilons.statistics.catalogue import CATALOGUE
@@ -76,6 +76,12 @@ class PersonalizedModel(BaseEstimator):  # type: ignore[misc]
             raise PreferenceError("There are no epsilons.", rule=rule, suggest=hint)
         if entropy is not None:
             check_entropy(entropy)
+        if isinstance(self.bounds_X, Mapping):
+            what, rule = (
+                "An estimator's bounds are by name.",
+                "It takes numbers; words are numbers after a step before.",
+            )
+            raise PlanError(what, rule=rule, suggest="OneHotEncoder(categories=..., handle_unknown='ignore')")
         # scikit-learn remembers the number of columns and their names.
         matrix = self._matrix(X, reset=True)
         fact = self._find_fact(y)

@@ -4,10 +4,10 @@ Start with `values` (what is handed out) and `ledger` (the class, and the order 
 `registration`; whose word holds is decided in `consent`; `paths` lets files move along with a ledger, and `places`
 remembers which ledger stood where. A question passes `checks` (what may enter), `statements` (what the tables say, and
 what changes a budget), `past` (if it was asked before) and `journal` (the line that is kept); `balances` says what is
-left to everyone. In `roster` people join and change their minds; `merging` keeps cohorts few; `segments` keeps who
-stands where, `order` finds them by their digests, which `identity` makes of ids; `opening` opens a ledger, also of an
-older format; `recount` shows that every table is what the journal adds up to by `replay`. `tables` is the format on
-disk; the databases are in `epsilons.storage`.
+left to everyone, and what one person is told. In `roster` people join and change their minds; `merging` keeps cohorts
+few; `segments` keeps who stands where, `order` finds them by their digests, which `identity` makes of ids; `opening`
+opens a ledger, also of an older format; `recount` shows that every table is what the journal adds up to by `replay`.
+`tables` is the format on disk; the databases are in `epsilons.storage`.
 
 >>> from fractions import Fraction
 >>> from epsilons import ledger
@@ -33,7 +33,7 @@ import os
 from typing import TYPE_CHECKING, Literal
 
 from epsilons.errors import Argument, LedgerError
-from epsilons.ledger.balances import Balance, Remaining
+from epsilons.ledger.balances import Balance, Remaining, Statement, Use
 from epsilons.ledger.values import (
     Allowance,
     Cohort,
@@ -46,10 +46,8 @@ from epsilons.ledger.values import (
     Recount,
     Reservation,
     StalePlanError,
-    Statement,
     Stored,
     Terms,
-    Use,
 )
 
 if TYPE_CHECKING:
@@ -98,7 +96,7 @@ def open(
     try:
         at = write_time(clock)
         opened = open_ledger(
-            database, place, at, anchor=anchor, create=create, salt=salt, adopt=adopt, accept_loss=accept_loss,
+            database, url, place, at, anchor=anchor, create=create, salt=salt, adopt=adopt, accept_loss=accept_loss,
             look=look,
         )  # fmt: skip
         return Ledger(database, clock, *opened)

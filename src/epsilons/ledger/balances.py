@@ -1,14 +1,18 @@
-"""What everyone has left, exactly: at every granted level, and in questions like the last one."""
+"""What is left, exactly: to everyone at a granted level, in epsilon and in questions like the last one; to one person.
+
+What a person is told stands here, too: what their data was used for, and what became of their own word.
+"""
 
 from collections import Counter
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
+from decimal import ROUND_CEILING, ROUND_FLOOR, Context
 from functools import cached_property
 from typing import Any
 
-from epsilons.display import Sheet, Shown, group_levels, show, show_span
+from epsilons.display import Sheet, Shown, group_levels, show, show_key, show_span
 from epsilons.guarantee import NANO, to_epsilon
-from epsilons.ledger.values import Cohort, Marked, list_active
+from epsilons.ledger.values import WITHDRAWN, Cohort, Marked, list_active
 
 _HEAD = ("epsilon granted", "people", "left on average", "least left", "nothing left", "questions left")
 
@@ -36,11 +40,15 @@ class Balance:
 
 @dataclass(frozen=True)
 class Remaining(Marked, Shown):
-    """What is left at every granted level, in each cohort, and in questions like the last one ({grant: how many})."""
+    """What is left at every granted level, in each cohort, and in questions like the last one ({grant: how many}).
+
+    `names` are what levels are called, by epsilon, to be printed.
+    """
 
     cohorts: tuple[Cohort, ...]
     questions: Mapping[int, int]
     not_dp_since: int | None = None
+    names: Mapping[float, str] = field(default_factory=dict)
 
     @cached_property
     def levels(self) -> tuple[Balance, ...]:
@@ -59,15 +67,139 @@ class Remaining(Marked, Shown):
 
     def sheets(self) -> list[Sheet]:
         rows = []
-        named = [(show(to_epsilon(level.granted)), level.people) for level in self.levels]
-        for name, places in group_levels(named):
+        granted = [to_epsilon(level.granted) for level in self.levels]
+        named = [self.names.get(one, show(one)) for one in granted]
+        for name, places in group_levels([(one, level.people) for one, level in zip(named, self.levels, strict=True)]):
             those = [self.levels[place] for place in places]
+            called = [name, show_span([granted[place] for place in places])] if self.names else [name]
             more = [self.questions[level.granted] for level in those if level.granted in self.questions]
             left = show_span([level.average for level in those]), show(min(to_epsilon(level.least) for level in those))
             counts = sum(level.people for level in those), sum(level.nothing_left for level in those)
-            rows.append([name, show(counts[0]), *left, show(counts[1]), show_span(more) if more else "–"])
+            rows.append([*called, show(counts[0]), *left, show(counts[1]), show_span(more) if more else "–"])
         notes = ["Questions left: like the last one, on average.", *([self.caveat] if self.caveat else [])]
-        return [Sheet("", _HEAD, rows, notes)]
+        return [Sheet("", ("level", *_HEAD) if self.names else _HEAD, rows, notes)]
+
+
+@dataclass(frozen=True)
+class Use:
+    """A question that charged this person: what it cost them at most, of what they granted at that time."""
+
+    number: int
+    kind: str
+    at: str
+    charge: int
+    granted: int
+
+
+@dataclass(frozen=True)
+class Replaced:
+    """A person's own word that gave way: what it was, when, and to the preferences of which dataset, if of any.
+
+    With a `ceiling` it still is their own word, brought down to the ceiling of that dataset.
+    """
+
+    granted: int | None
+    level: str | None
+    at: str
+    dataset: str | None
+    ceiling: int | None = None
+
+    def __str__(self) -> str:
+        said = self.level or _grant(self.granted)
+        if self.ceiling is not None:
+            least = f"{_at_most(self.ceiling)}, the ceiling of {self.dataset},"
+            return f"Own word: {show_key(said)}, brought down to {show_key(least)} on {self.at[:10]}."
+        source = f"the preferences of {self.dataset}" if self.dataset else "a source"
+        return f"Own word: {show_key(said)}, until {show_key(source)} said something else on {self.at[:10]}."
+
+
+@dataclass(frozen=True)
+class Redefined:
+    """A person's level that came to mean something else: what it meant before, and since when it means what."""
+
+    level: str
+    before: int | None
+    granted: int | None
+    at: str
+
+    def __str__(self) -> str:
+        meant, means = _grant(self.before), _grant(self.granted)
+        return f"Level {show_key(self.level)}: {meant} until {self.at[:10]}, {means} since then."
+
+
+@dataclass(frozen=True)
+class Statement(Marked, Shown):
+    """One person's account: what their data was used for, at most how much it cost, and what is left.
+
+    `uses` lists every question that charged them; `when_public` the numbers of those asked while they were public,
+    which promise them nothing. `written_off` counts as spent since a loss of the ledger's newest records was accepted,
+    `rounded` since accounts that were nearly alike became one; for the same reason `lowered` counts as not granted.
+    `replaced` is their own word if it no longer holds, `redefined` what became of the meaning of their level.
+    """
+
+    granted: int | None
+    state: str
+    spent: int
+    reserved: int
+    left: int | None
+    uses: tuple[Use, ...]
+    when_public: tuple[int, ...]
+    not_dp_since: int | None = None
+    written_off: int = 0
+    rounded: int = 0
+    lowered: int = 0
+    on_roster: bool = True  # of any dataset
+    replaced: Replaced | None = None
+    redefined: tuple[Redefined, ...] = ()
+
+    @property
+    def sentences(self) -> tuple[str, ...]:
+        """The account in plain language."""
+        parts = [self._tell_uses(), "Withdrawn: not used any more."]
+        if self.state != WITHDRAWN:
+            left = f"Left: {_at_most(self.left)}." if self.left else "Left: 0, so not used any more."
+            parts[1] = "Public now: nothing is promised." if self.granted is None else left
+        parts += [] if self.on_roster else ["On no roster now, so not used in any question."]
+        parts += [] if self.replaced is None else [str(self.replaced)]
+        parts += map(str, self.redefined)
+        if self.when_public:
+            which = f"release{'s' if len(self.when_public) > 1 else ''} {', '.join(map(str, self.when_public))}"
+            parts.append(f"Asked while public, with nothing promised: {which}.")
+        if self.written_off:
+            parts.append(f"Records were lost, so {_at_least(self.written_off)} more counts as spent.")
+        if self.rounded or self.lowered:
+            most = [f"{_at_least(self.rounded)} more counts as spent"] * bool(self.rounded)
+            most += [f"{_at_least(self.lowered)} less as granted"] * bool(self.lowered)
+            parts.append(f"Rounded, as accounts that were nearly alike became one: {' and '.join(most)}.")
+        return (*parts, self.caveat) if self.caveat else tuple(parts)
+
+    def __str__(self) -> str:
+        return " ".join(self.sentences)
+
+    def _tell_uses(self) -> str:
+        told = f"Used in {len(self.uses)} question{'' if len(self.uses) == 1 else 's'}"
+        if kinds := sorted(Counter(use.kind for use in self.uses).items()):
+            told += f" ({', '.join(f'{times} × {show_key(kind)}' for kind, times in kinds)})"
+        gone = self.spent + self.reserved - self.written_off - self.rounded
+        told += f", at a loss of at most {_at_least(gone)}"
+        if self.state == WITHDRAWN or self.granted is None:
+            return f"{told}."
+        percent = Context(prec=3, rounding=ROUND_CEILING).divide(100 * gone, self.granted)
+        return f"{told} of {_at_most(self.granted)} granted ({float(percent):.3g}%)."
+
+
+def _grant(nano: int | None) -> str:
+    return "public" if nano is None else _at_most(nano)
+
+
+def _at_most(nano: int) -> str:
+    """An epsilon in six digits, rounded down: nobody is told of more than there is."""
+    return f"{float(Context(prec=6, rounding=ROUND_FLOOR).create_decimal(nano)) / NANO:.6g}"
+
+
+def _at_least(nano: int) -> str:
+    """The same rounded up: nobody is told of a smaller loss than there was."""
+    return f"{float(Context(prec=6, rounding=ROUND_CEILING).create_decimal(nano)) / NANO:.6g}"
 
 
 def balance(cohorts: Iterable[Cohort]) -> tuple[Balance, ...]:

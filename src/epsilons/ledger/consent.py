@@ -8,11 +8,13 @@ Rules alone, without any database: they decide for a kind of people at a time, t
 - A person's own word stands until that person says otherwise, or until a source says something new about them. A
   source that no longer says anything is no word.
 - Nobody on a dataset's roster stands above its ceiling once it is registered; own words neither, and one that would
-  be above the least ceiling of the person's rosters is refused.
+  be above the least ceiling of the person's rosters is refused. Who is on none is held to the dataset they speak
+  through.
 - Who withdrew stays away until they come back themselves.
 """
 
 from collections.abc import Callable, Mapping
+from types import MappingProxyType
 from typing import NamedTuple
 
 from epsilons.errors import Argument, PreferenceError
@@ -82,10 +84,12 @@ def rank_openness(code: int) -> int:
 
 
 class Settled(NamedTuple):
-    """What sources are held to: what names of levels mean, and the ceiling of every dataset, by number, as codes."""
+    """What words are held to: what names of levels mean, and the ceiling of every dataset, by number, as codes."""
 
     levels: Mapping[str, int]
     ceilings: Mapping[int, int]
+    #: What datasets are called.
+    names: Mapping[int, str] = MappingProxyType({})
 
     def limit(self, asked: Word, now: Standing, dataset: int | None) -> Word:
         """The most that a source's word may come to, beside what the sources of the person's other rosters say."""
@@ -140,27 +144,28 @@ def by_source(dataset: int | None, settled: Settled, loosen: bool) -> Decide:
     return decide
 
 
-def by_person(settled: Settled) -> Decide:
-    """What a person says holds, in both directions; an unknown one's word waits for the day they join a dataset."""
+def by_person(settled: Settled, dataset: int | None = None) -> Decide:
+    """What a person says, through a dataset, holds in both directions; an unknown one's waits for the day they join."""
 
     def decide(now: Standing | None, asked: Word | None) -> tuple[Standing, bool]:
         assert asked is not None
         said = () if now is None else tuple((number, text.removeprefix(_WAITING)) for number, text in now.said)
         new = Standing(asked.code, asked.level, True, said)
-        most = settled.bind(new)
-        if most != new:
-            check_ceiling(new.code, to_epsilon(most.code))
+        _check_ceiling(new if said or dataset is None else new.heard(dataset, asked.text), settled)
         return new, False
 
     return decide
 
 
-def check_ceiling(code: int, ceiling: float) -> None:
-    """No finite epsilon is above the ceiling that was registered: of all rosters that a person is on, the least."""
-    if code != PUBLIC_CODE and to_epsilon(code) > ceiling:
-        hint = (Argument("ceiling", to_epsilon(code)), " of the registration, by the steward")
-        rule = "Of all datasets whose roster a person is on, the least ceiling holds."
-        raise PreferenceError(f"This epsilon is above the ceiling of {ceiling:g}.", rule=rule, suggest=hint)
+def _check_ceiling(new: Standing, settled: Settled) -> None:
+    """No finite epsilon is above a ceiling that was registered: of all rosters that a person is on, the least."""
+    most = settled.bind(new).code
+    if most != new.code:
+        name = next(settled.names[number] for number, _ in new.said if settled.ceilings.get(number) == most)
+        what = f"This epsilon is above {to_epsilon(most):g}, the ceiling of {name!r}."
+        rule = "The least ceiling holds of all datasets whose roster a person is on; of who is on none, this dataset's."
+        hint = (Argument("ceiling", to_epsilon(new.code)), f" when {name!r} is registered, by the steward")
+        raise PreferenceError(what, rule=rule, suggest=hint)
 
 
 def _redefine(now: Standing, levels: Mapping[str, int]) -> Standing:

@@ -106,16 +106,19 @@ class Head(NamedTuple):
 
 
 class Anchor:
-    """A small file with the newest line that this machine has seen."""
+    """A small file with the newest line that this machine has seen.
 
-    def __init__(self, path: str | os.PathLike[str]) -> None:
-        self._path = Path(path).absolute()
+    `adopt` is the command that takes the ledger as it is, for hints.
+    """
+
+    def __init__(self, path: str | os.PathLike[str], adopt: str = "epsilons ledger adopt LEDGER") -> None:
+        self._path, self._adopt = Path(path).absolute(), adopt
 
     def check(self, connection: Connection, ledger: str) -> None:
         """Raise unless the head is an ancestor of the chain."""
         known = self.get()
         if not self._is_ancestor(connection, ledger, known):
-            raise _diverged()
+            raise self._lost()
 
     def get(self) -> Head:
         """The newest line that was seen; raises where none is known."""
@@ -124,7 +127,7 @@ class Anchor:
             raise LedgerError(
                 "This ledger's head is not where it is kept.",
                 rule="Only its head shows whether an older copy of the ledger was put back.",
-                suggest="the anchor of the machine it comes from, or `epsilons ledger adopt` to take it as it is",
+                suggest=f"the anchor of the machine it comes from, or `{self._adopt}` to take it as it is",
             )
         return known
 
@@ -162,7 +165,7 @@ class Anchor:
                 return
             newest = self._follow(connection, known or Head(ledger, 0, START))
             if least is not None and newest.seq < least:
-                raise _diverged()
+                raise self._lost()
             if known is None or known.seq < newest.seq:
                 self._write(newest)
 
@@ -227,8 +230,12 @@ class Anchor:
             raise LedgerError(
                 f"This ledger's head, {self._path}, cannot be read.",
                 rule="Only its head shows whether an older copy of the ledger was put back.",
-                suggest="put the file back, or move it away and run epsilons ledger adopt",
+                suggest=f"put the file back, or move it away and run `{self._adopt}`",
             ) from None
+
+    def _lost(self) -> LedgerError:
+        undone = "counts everyone's grant as spent and undoes what people said since, withdrawals too"
+        return _diverged(f"; if it is lost for good, `{self._adopt} --accept-loss --yes`, which {undone}")
 
     def _write(self, head: Head) -> None:
         told = {"ledger": head.ledger, "seq": head.seq, "hash": head.digest}
@@ -249,9 +256,9 @@ class Anchor:
             ) from None
 
 
-def _diverged() -> LedgerError:
+def _diverged(lost: str = "") -> LedgerError:
     return LedgerError(
         "This ledger is older than its last recorded state, or has diverged from it.",
         rule="A ledger that was restored, forked or edited would spend budgets twice.",
-        suggest="the newest copy of the ledger; if it is lost for good, `epsilons ledger adopt --accept-loss`",
+        suggest=f"the newest copy of the ledger{lost}",
     )

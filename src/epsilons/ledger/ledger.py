@@ -18,7 +18,7 @@ from numpy.typing import NDArray
 
 from epsilons.errors import Argument, LedgerError
 from epsilons.ledger import checks, journal, past, paths, recount, registration, roster, segments, statements, values
-from epsilons.ledger.balances import Remaining
+from epsilons.ledger.balances import Remaining, Statement
 from epsilons.ledger.checks import Grants, People
 from epsilons.ledger.consent import WITHDRAW_CODE, Decide, Settled, Word, by_person, by_source
 from epsilons.ledger.journal import Anchor, Clock, Head, write_time
@@ -132,7 +132,7 @@ class Ledger:
         return self._read(registration.read_levels)
 
     def settled(self) -> Settled:
-        """What sources are held to: meanings of levels, ceilings of datasets."""
+        """What words are held to: meanings of levels, ceilings of datasets."""
         return self._read(registration.read_settled)
 
     def enroll(self, people: People, grants: Grants, *, loosen: bool = False) -> values.Enrolment:
@@ -146,9 +146,11 @@ class Ledger:
         """What people said themselves: stricter, looser, public, or back again after withdrawing."""
         return self.say(people, *checks.as_words(grants, len(people)))
 
-    def say(self, people: People, asked: NDArray[Any], words: Sequence[Word]) -> values.Enrolment:
-        """The same in words, which may be names of levels: `people[i]` says `words[asked[i]]`."""
-        return self._change(people, asked, words, by_person(self.settled()))
+    def say(
+        self, people: People, asked: NDArray[Any], words: Sequence[Word], dataset: int | None = None
+    ) -> values.Enrolment:
+        """The same in words, which may be names of levels: `people[i]` says `words[asked[i]]`, through a dataset."""
+        return self._change(people, asked, words, by_person(self.settled(), dataset))
 
     def withdraw(self, people: People) -> values.Enrolment:
         """These people are not used any more; their accounts stay.
@@ -357,7 +359,7 @@ class Ledger:
         read = partial(statements.read_answers, number=number, dataset=dataset, head=self._get_head())
         return self._read(read)
 
-    def statement(self, person: bytes) -> values.Statement:
+    def statement(self, person: bytes) -> Statement:
         """One person's account."""
         digest = checks.check_digest(person)
         return self._read(partial(statements.read_statement, digest=digest, seeded=self._seeded))

@@ -12,6 +12,7 @@ too. What people themselves grant beyond that is new.
 
 import os
 import re
+import shlex
 import sys
 import uuid
 from collections.abc import Callable
@@ -107,6 +108,7 @@ def find_database(url: str | None, *, create: bool, place: str | None = None) ->
 
 def open_ledger(
     database: Database,
+    url: str | None,
     place: str | None,
     at: str,
     *,
@@ -126,7 +128,7 @@ def open_ledger(
             find_places().refuse_if_gone(place)
         if not create:
             raise _no_ledger(place)
-        _create(database, at, anchor, salt or entropy.system().bytes(SALT_BYTES))
+        _create(database, at, partial(_find_head, anchor, url), salt or entropy.system().bytes(SALT_BYTES))
     with database.read() as connection:
         found = connection.execute("SELECT id FROM ledger").fetchone()
         # It names the file of the head: no path comes in here by a ledger that somebody sent.
@@ -135,7 +137,7 @@ def open_ledger(
         name = str(found["id"])
         if place is not None:
             find_places().remember(place, name, note=False)
-        head = _find_head(database, anchor, name)
+        head = _find_head(anchor, url, name)
         if head is not None and adopt:
             head.adopt(connection, name)
     if accept_loss:
@@ -161,7 +163,7 @@ def open_ledger(
         return name, bytes(salt), kind, head
 
 
-def _create(database: Database, at: str, anchor: Place, salt: bytes) -> None:
+def _create(database: Database, at: str, find_head: Callable[[str], Anchor | None], salt: bytes) -> None:
     with database.write() as connection:
         if connection.has_table(OWNER.mark):
             return
@@ -172,19 +174,19 @@ def _create(database: Database, at: str, anchor: Place, salt: bytes) -> None:
         connection.execute(f"{new} VALUES (1, :id, :format, 0, :salt, 0, 'pure', :digest)", row)
         line = {**row, "measure": "pure", "salt": journal.hash_salt(salt)}
         journal.append(connection, "open", at, line)
-        head = _find_head(database, anchor, name)
+        head = find_head(name)
         if head is not None:
             head.refuse_if_known()
             head.adopt(connection, name)
 
 
-def _find_head(database: Database, anchor: Place, name: str) -> Anchor | None:
+def _find_head(anchor: Place, url: str | None, name: str) -> Anchor | None:
     """Where the head is kept: usually in the user's state directory."""
-    if anchor is False or (anchor is None and not database.lasting):
+    if anchor is False or url is None:
         return None
-    if anchor is not None:
-        return Anchor(anchor)
-    return Anchor(find_places().folder / f"{name}.json")
+    elsewhere = [] if anchor is None else ["--anchor", os.fspath(anchor)]
+    adopt = shlex.join(["epsilons", "ledger", "adopt", show_address(url), *elsewhere])
+    return Anchor(find_places().folder / f"{name}.json" if anchor is None else anchor, adopt)
 
 
 def find_places() -> Places:

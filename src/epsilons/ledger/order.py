@@ -57,12 +57,16 @@ def is_new(people: Sorted) -> NDArray[np.bool_]:
     return new
 
 
+def _same(some: Sorted, others: Sorted) -> bool:
+    return len(some) == len(others) and bool((_halves(some) == _halves(others)).all())
+
+
 def locate(known: Sorted, people: Sorted) -> Codes:
     """The place of each of these people among those who are known, both sorted, each once; -1 for those who are not."""
     places = np.full(len(people), -1)
     if len(known) == 0 or len(people) == 0:
         return places
-    if len(known) == len(people) and (known == people).all():
+    if _same(known, people):
         return np.arange(len(people))
     among = as_numbers(known)
     # Two people agree in 64 bits in one of 370,000 rosters of ten million.
@@ -72,6 +76,17 @@ def locate(known: Sorted, people: Sorted) -> Codes:
     found = (_halves(known)[at] == _halves(people)).all(axis=1)
     places[found] = at[found]
     return places
+
+
+def look_up(people: Sorted, known: Sorted, values: Codes, otherwise: int) -> Codes:
+    """The value of each of these people, both sorted, each once; `otherwise` of those who are not known."""
+    if _same(known, people):
+        return values
+    found = np.full(len(people), otherwise, values.dtype)
+    if len(known):
+        place = locate(known, people)
+        found[place >= 0] = values[place[place >= 0]]
+    return found
 
 
 def tell_apart(numbers: NDArray[np.integer]) -> tuple[Codes, NDArray[np.unsignedinteger]]:
@@ -86,6 +101,15 @@ def tell_apart(numbers: NDArray[np.integer]) -> tuple[Codes, NDArray[np.unsigned
     place_of = np.zeros(len(there), np.min_scalar_type(len(distinct)))
     place_of[distinct] = np.arange(len(distinct))
     return distinct + low, place_of[from_low]
+
+
+def number_apart(*columns: Codes) -> NDArray[np.unsignedinteger]:
+    """A number for each row of some columns, in their order; the same for rows that are alike."""
+    found = np.zeros(len(columns[0]), np.uint8)
+    for column in columns:
+        distinct, places = tell_apart(column)
+        _, found = tell_apart(found * np.int64(len(distinct)) + places)
+    return found
 
 
 def split(places: NDArray[np.unsignedinteger], count: int) -> list[Codes]:

@@ -9,6 +9,7 @@ that is gone is made only after `forget`, which says what follows from it.
 import hashlib
 import json
 import os
+import shlex
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass
@@ -17,6 +18,7 @@ from pathlib import Path
 from typing import Any
 
 from epsilons.errors import Argument, LedgerError
+from epsilons.ledger.values import LedgerGoneError
 from epsilons.storage import show_address, split_address, sqlite_path
 from epsilons.storage.files import hold_lock, read_own, replace_private
 
@@ -36,7 +38,7 @@ class Places:
     def refuse_if_gone(self, url: str) -> None:
         """Where no ledger stands now, none may have stood before."""
         if _find(self._read(), _spellings(url)) is not None:
-            raise LedgerError("The ledger that stood at this address is gone.", rule=_ANEW, suggest=_instead(url))
+            raise LedgerGoneError("The ledger that stood at this address is gone.", rule=_ANEW, suggest=_instead(url))
 
     def remember(self, url: str, ledger: str, note: bool = True) -> None:
         """This ledger stands at this address; refused if another one stood there."""
@@ -159,5 +161,6 @@ def _one_spelling(host: str) -> str:
 
 
 def _instead(url: str) -> str:
-    anew = f"`epsilons ledger forget {show_address(url)}` if everyone's budget shall start anew"
+    forget = shlex.join(["epsilons", "ledger", "forget", show_address(url), "--yes"])
+    anew = f"`{forget}` if everyone's budget shall start anew"
     return f"the newest copy of that ledger, or another address; {anew}"

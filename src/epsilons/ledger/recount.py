@@ -6,7 +6,8 @@ from the first line on, everything.
 """
 
 import hashlib
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections import deque
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor
 from contextlib import closing
 from dataclasses import fields
@@ -17,9 +18,8 @@ import numpy as np
 
 from epsilons.errors import LedgerError
 from epsilons.ledger import journal, segments
-from epsilons.ledger.order import is_new
+from epsilons.ledger.order import is_new, number_apart, split
 from epsilons.ledger.replay import COLUMNS, Asked, Replay, as_row
-from epsilons.ledger.roster import hash_people
 from epsilons.ledger.statements import find_mark
 from epsilons.ledger.values import Cohort, Recount, does_not_add_up
 from epsilons.storage.base import Connection, spread
@@ -31,8 +31,8 @@ _COLUMNS = ", ".join(COLUMNS)
 _AS_COHORT = attrgetter(*(each.name for each in fields(Cohort)))
 #: So many questions are compared at once.
 _BATCH = 100
-#: So many threads compare rosters beside the one that follows the journal.
-_THREADS = 4
+#: So many pieces of the roster are read before the first of them is compared.
+_AHEAD = 4
 
 
 def resume(text: str | None) -> Replay | None:
@@ -51,22 +51,23 @@ def verify(connection: Connection, start: Replay | None = None, progress: Progre
     replay = Replay() if start is None else start
     whole, last = replay.line == 0, journal.head(connection)[0]
     try:
-        people = _People(connection, replay.line)
-        compared: dict[int, Future[None]] = {}
-        with ThreadPoolExecutor(_THREADS) as pool, closing(connection.stream(_LINES, {"line": replay.line})) as lines:
+        since, told = replay.line, dict[tuple[int, int, int], tuple[int, str]]()
+        with closing(connection.stream(_LINES, {"line": since})) as lines:
             for line in lines:
                 said, kind = replay.follow(*line), line[1]
                 if kind in ("roster", "merge"):
                     groups = [*said.get("joined", ()), *said["moved"]]
-                    compared[replay.line] = pool.submit(people.compare, replay.line, groups)
+                    keys = [(replay.line, one.get("origin", 0), one["target"]) for one in groups]
+                    told |= zip(keys, ((one["people"], one["digest"]) for one in groups), strict=True)
+                    if len(set(keys)) < len(keys):
+                        raise _differs("people")
                 if len(replay.ended) >= _BATCH:
                     _compare_asked(connection, replay.ended)
                     replay.ended.clear()
                 if progress is not None:
                     progress(replay.line, last)
-        for one in compared.values():
-            one.result()
-        people.compare_rest(list(compared))
+        people = _Roster(connection, since, min((one["seq"] for one in replay.newest.values()), default=replay.line))
+        people.compare(told)
         _compare(connection, "ledger", [replay.about])
         _compare(connection, "quotas", replay.quotas.values())
         _compare(connection, "levels", replay.levels)
@@ -77,7 +78,7 @@ def verify(connection: Connection, start: Replay | None = None, progress: Progre
         if find_mark(connection, None) != replay.individual:
             raise _differs("reservations")
         for name, newest in replay.newest.items():
-            replay.moved[name] = people.chain(replay.moved[name], newest["seq"])
+            replay.moved[name] = people.chain(replay.moved[name], max(since, newest["seq"]))
         replay.ended.clear()
         replay.registered.clear()
     except (ValueError, KeyError, TypeError, AttributeError, OverflowError):
@@ -169,59 +170,50 @@ def _compare_asked(connection: Connection, several: Sequence[Asked]) -> None:
                 raise does_not_add_up("a stored answer is not the one that was released")
 
 
-def _read_segments(connection: Connection) -> Iterator[segments.Entries]:
-    """Every part, if it is what it says, and stands where it must."""
-    place, end = (0, 0), b""
-    with closing(connection.stream(segments.ALL)) as parts:
-        for segment, part, first, newest, size, content in parts:
-            here = segments.unpack(content, size)
-            place = (place[0] + 1, 0) if part == 0 else (place[0], place[1] + 1)
-            start, last = here.people[:1].tobytes(), int(here.lines.max())
-            if (segment, part, first, newest) != (*place, start, last) or (part > 0 and start <= end):
-                raise _differs("people")
-            end = here.people[-1:].tobytes()
-            yield here
+class _Roster:
+    """Who was entered on the roster after a line, by which lines, from which cohort to which.
 
+    Entries are read some people at a time, and added up while the next ones are read. Only those that came after the
+    line `kept` are kept.
+    """
 
-class _People:
-    """What was entered on the roster after a line, by the lines that say so, from which cohort to which."""
+    def __init__(self, connection: Connection, since: int, kept: int) -> None:
+        self._since, self._kept, self._after = since, kept, [segments.NOBODY]
+        self._parties: dict[tuple[int, int, int], tuple[int, Any]] = {}
+        with ThreadPoolExecutor(1) as pool:  # one, since what is hashed has an order
+            waiting: deque[Future[None]] = deque()
+            for entries in segments.read_changed(connection, since):
+                waiting.append(pool.submit(self._add, entries))
+                if len(waiting) > _AHEAD:
+                    waiting.popleft().result()
+            for one in waiting:
+                one.result()
 
-    def __init__(self, connection: Connection, since: int) -> None:
-        if since == 0:
-            entries = segments.Entries.joined([segments.NOBODY, *_read_segments(connection)])
-        else:
-            entries = segments.read_past(connection, segments.read_since(connection, since).people)
+    def _add(self, entries: segments.Entries) -> None:
         people, lines, cohorts = entries
         first = is_new(people)
         if (~first[1:] & (lines[1:] <= lines[:-1])).any():
             raise does_not_add_up("a person's moves do not follow from each other")
-        origins = np.where(first, 0, np.append(cohorts[:1], cohorts[:-1]))
-        later = np.flatnonzero(lines > since)
+        origins = np.append(cohorts[:1], cohorts[:-1])
+        origins[first] = 0
+        later = np.flatnonzero(lines > self._since)
         # Together who came by the same line from and to the same cohorts; they stay sorted.
-        order = later[np.lexsort((cohorts[later], origins[later], lines[later]))]
-        self._people, self._lines = people[order], lines[order]
-        self._marks = np.stack([origins[order], cohorts[order]])
+        alike = number_apart(lines[later], origins[later], cohorts[later])
+        for members in split(alike, int(alike.max()) + 1) if len(later) else ():
+            which = later[members]
+            one = which[0]
+            key = int(lines[one]), int(origins[one]), int(cohorts[one])
+            number, hashed = self._parties.get(key, (0, hashlib.sha256()))
+            hashed.update(people[which].tobytes())
+            self._parties[key] = number + len(which), hashed
+        self._after.append(entries.only(lines > max(self._kept, self._since)))
 
-    def compare(self, line: int, groups: Sequence[dict[str, Any]]) -> None:
-        """Everyone whom a line puts somewhere is there, and nobody else by that line."""
-        start, end = np.searchsorted(self._lines, [line, line + 1])
-        marks = self._marks[:, start:end]
-        starts = np.flatnonzero(np.append([True] * int(end > start), (marks[:, 1:] != marks[:, :-1]).any(axis=0)))
-        parties = np.split(self._people[start:end], starts[1:]) if end > start else []
-        told = zip(marks[:, starts].T.tolist(), parties, strict=True)
-        found = {tuple(mark): (len(party), hash_people(party)) for mark, party in told}
-        expected = {(one.get("origin", 0), one["target"]): (one["people"], one["digest"]) for one in groups}
-        if found != expected or len(expected) != len(groups):
+    def compare(self, told: Mapping[tuple[int, int, int], tuple[int, str]]) -> None:
+        """Everyone whom a line puts somewhere is there, and nobody else is."""
+        if {key: (number, hashed.hexdigest()) for key, (number, hashed) in self._parties.items()} != told:
             raise _differs("people")
 
     def chain(self, known: str, line: int) -> str:
         """The hash of who came where after a line."""
-        which = slice(int(np.searchsorted(self._lines, line, "right")), None)
-        return segments.chain_moves(
-            known, segments.Entries.of(self._people[which], self._lines[which], self._marks[1, which])
-        )
-
-    def compare_rest(self, lines: Sequence[int]) -> None:
-        """Nobody was entered by a line that says nothing of it."""
-        if not np.isin(self._lines, lines).all():
-            raise _differs("people")
+        self._after = [segments.Entries.joined(self._after)]
+        return segments.chain_moves(known, self._after[0].only(self._after[0].lines > line))

@@ -13,7 +13,6 @@ from fractions import Fraction
 from functools import partial
 from typing import Any
 
-import numpy as np
 from numpy.typing import NDArray
 
 from epsilons.display import show_count
@@ -57,7 +56,7 @@ class Application:
     foreseen: "Outlook | None" = None
 
 
-def settle_terms(connection: Connection, at: str, asked: Terms) -> None:
+def settle_terms(connection: Connection, at: str, asked: Terms, person: str = "id") -> None:
     """Fix the terms for the life of the ledger; the same ones again are fine, others are refused."""
     held = read_terms(connection)
     if held is None:
@@ -65,14 +64,14 @@ def settle_terms(connection: Connection, at: str, asked: Terms) -> None:
         row = {**fixed, "allow_individual": int(asked.allow_individual)}
         _settle(connection, "terms", at, row)
     else:
-        for refused in _object_to_terms(held, asked):
+        for refused in _object_to_terms(held, asked, person):
             raise refused
     if asked.ids is not None and (held is None or held.ids is None):
         _settle(connection, "unit", at, {"ids": asked.ids, "spelling": asked.spelling})
 
 
-def _object_to_terms(held: Terms, asked: Terms) -> Iterator[LedgerError]:
-    """Refuse other terms than those that were settled."""
+def _object_to_terms(held: Terms, asked: Terms, person: str) -> Iterator[LedgerError]:
+    """Refuse other terms than those that were settled; `person` is the column of ids."""
     if not agree(held, asked):
         rule = "Neighbours, measure and individual privacy are fixed for the life of a ledger."
         shown = {name: value for name, value in asdict(held).items() if value is not None}
@@ -81,7 +80,8 @@ def _object_to_terms(held: Terms, asked: Terms) -> Iterator[LedgerError]:
         yield LedgerError("This ledger was created under other terms.", rule=rule, suggest=settled)
     if asked.ids is not None and held.ids is not None and (held.ids, held.spelling) != (asked.ids, asked.spelling):
         rule = f"People are known here by ids that are {held.ids}; 1 and '1' are two people."
-        hint = (Argument("types", {"id": "int" if held.ids == "number" else "text"}), " for ids in a CSV file")
+        kind, plural = ("int", "numbers") if held.ids == "number" else ("text", "texts")
+        hint = (f"a source whose column of ids holds {plural}; of a CSV file, ", Argument("types", {person: kind}))
         yield LedgerError("This ledger's people have ids of another kind.", rule=rule, suggest=hint)
 
 
@@ -103,9 +103,10 @@ def read_levels(connection: Connection) -> dict[str, int]:
 
 
 def read_settled(connection: Connection) -> Settled:
-    """What sources are held to: meanings of levels, and of every dataset the ceiling that was registered last."""
-    about = {one.dataset: one.about for one in list_newest(connection)}
-    return Settled(read_levels(connection), dict(_read_ceilings(about)))
+    """What words are held to: meanings of levels, and of every dataset the ceiling that was registered last."""
+    newest = {one.dataset: one for one in list_newest(connection)}
+    ceilings = dict(_read_ceilings({number: one.about for number, one in newest.items()}))
+    return Settled(read_levels(connection), ceilings, {number: one.name for number, one in newest.items()})
 
 
 def _read_ceilings(about: Mapping[int, Mapping[str, Any]]) -> Iterator[tuple[int, int]]:
@@ -144,7 +145,8 @@ class Outlook:
     """What a registration would do to people, and what it is refused for until the steward says it.
 
     `expected` is what becomes of them if nobody's epsilon is made larger, `change` what would be done as it is asked.
-    It holds for as long as `line` is the last one of the journal.
+    It holds for as long as `line` is the last one of the journal. `unsure`: the steward's word is needed that these are
+    the right people.
     """
 
     line: int
@@ -156,6 +158,7 @@ class Outlook:
     change: roster.Change
     newcomers: int
     objections: tuple[LedgerError, ...]
+    unsure: bool
 
 
 def foresee(connection: Connection, given: Application) -> Outlook:
@@ -164,7 +167,7 @@ def foresee(connection: Connection, given: Application) -> Outlook:
     mine = next((one for one in past if one.name == given.name), None)
     same = next(iter(list_newest(connection, given.name, given.version)), None)
     objections = [*_object_to_unit(mine, given), *_object_to_version(same, given)]
-    objections += [] if held is None else _object_to_terms(held, given.terms)
+    objections += [] if held is None else _object_to_terms(held, given.terms, given.about["person"])
     number, (line, _) = 1 + max((one.number for one in past), default=0), journal.head(connection)
     dataset = mine.dataset if mine else number
     before = read_levels(connection)
@@ -182,17 +185,17 @@ def foresee(connection: Connection, given: Application) -> Outlook:
     unconfirmed = expected.joined + newest.get(given.name, 0)
     known = bool(connection.execute("SELECT sum(people) FROM cohorts").fetchone()[0])
     objections += _object_to_redefining(given, before, [one.name for one in past if one.name != given.name])
-    objections += _object_to_loosening(given, expected, before, levels)
-    if known:
-        older = held is not None and held.ids is None
-        objections += _object_to_newcomers(given, expected, newcomers, older)
-    objections += _object_to_unmatched(given)
+    older = held is not None and held.ids is None
+    unsure = [*_object_to_newcomers(given, expected, newcomers, older)] if known else []
+    unsure += _object_to_unmatched(given, expected)
+    objections += _object_to_loosening(given, expected, before, levels, bool(unsure))
+    objections += unsure
     kept = unconfirmed if known and not given.confirm else 0
     if given.loosen:
         change = roster.plan_change(connection, replace(request, decide=decide(True)))
     done = replace(change.enrolment, defaulted=given.defaulted, unmatched=given.unmatched)
     change = replace(change, enrolment=done)
-    return Outlook(line, number, dataset, before, levels, expected, change, kept, tuple(objections))
+    return Outlook(line, number, dataset, before, levels, expected, change, kept, tuple(objections), bool(unsure))
 
 
 def register(connection: Connection, at: str, given: Application) -> tuple[Registration, Enrolment]:
@@ -204,7 +207,7 @@ def register(connection: Connection, at: str, given: Application) -> tuple[Regis
             raise stale_plan()
     for refused in ahead.objections:
         raise refused
-    settle_terms(connection, at, given.terms)
+    settle_terms(connection, at, given.terms, given.about["person"])
     done = roster.carry_out(connection, at, ahead.change)
     settled = {**given.about, "newcomers": ahead.newcomers}
     about, stamp = journal.to_json(settled), journal.to_json(given.stamp)
@@ -270,21 +273,23 @@ def _object_to_redefining(given: Application, before: Mapping[str, int], others:
 
 
 def _object_to_loosening(
-    given: Application, expected: Enrolment, before: Mapping[str, int], levels: Mapping[str, int]
+    given: Application, expected: Enrolment, before: Mapping[str, int], levels: Mapping[str, int], unsure: bool
 ) -> Iterator[LedgerError]:
     """Nobody's word is loosened but by an act that names how many people it concerns."""
-    number = expected.pending
+    number, own = expected.pending, expected.pending_own
     raised = [name for name in before if rank_openness(levels[name]) > rank_openness(before[name])]
     rule = "What lets people lose more than before is done only if you name their number."
-    hint: Text = (Argument("loosen", number), ", or everything as it was")
+    also = (" and ", Argument("confirm", True)) if unsure else ()
+    hint: Text = (Argument("loosen", number), *also, ", or everything as it was")
     hint = hint if number or raised else ("leave ", Argument("loosen"), " out")
+    against = f" {own:,} of them said something stricter themselves." if own else ""
     if given.loosen is not None and (not is_whole(given.loosen, 0, 1 << 62) or given.loosen != number):
         who = show_count(number, "person", "people")
-        yield LedgerError(f"{who} would have a larger epsilon than before.", rule=rule, suggest=hint)
+        yield LedgerError(f"{who} would have a larger epsilon than before.{against}", rule=rule, suggest=hint)
     if raised and given.loosen is None:
         told = [f"{name!r} {_show(before[name])} → {_show(levels[name])}" for name in raised]
         what = f"Levels would mean more than before ({', '.join(told)}), for {show_count(number, 'person', 'people')}."
-        yield LedgerError(what, rule=rule, suggest=hint)
+        yield LedgerError(what + against, rule=rule, suggest=hint)
 
 
 def _show(code: int) -> str:
@@ -310,11 +315,20 @@ def _object_to_newcomers(given: Application, expected: Enrolment, newcomers: int
         yield LedgerError(counted, rule=rule, suggest=sure)
 
 
-def _object_to_unmatched(given: Application) -> Iterator[LedgerError]:
+def has_many_unmatched(done: Enrolment) -> bool:
+    """Whether so many preferences name nobody that every registration of them needs the steward's word."""
+    return done.unmatched > MANY_NEW * max(_count_preferences(done), 1)
+
+
+def _count_preferences(done: Enrolment) -> int:
+    return done.known + done.joined - done.defaulted
+
+
+def _object_to_unmatched(given: Application, expected: Enrolment) -> Iterator[LedgerError]:
     """Preferences that name nobody may well be those of people whose ids are written otherwise."""
-    asked = int((np.array([word.said for word in given.words] or [True])[given.asked]).sum())
-    if not given.confirm and given.unmatched > MANY_NEW * max(asked, 1):
-        what = f"{show_count(given.unmatched, 'preference')} of {asked:,} name nobody in the data."
+    if not given.confirm and has_many_unmatched(expected):
+        asked = _count_preferences(expected)
+        what = f"{show_count(expected.unmatched, 'preference')} of {asked:,} name nobody in the data."
         rule = "Ids that are written otherwise would leave people at the default."
         absent = ("ids as they stand in the data; if these people have no rows, ", Argument("confirm", True))
         yield LedgerError(what, rule=rule, suggest=absent)

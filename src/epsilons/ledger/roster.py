@@ -19,7 +19,7 @@ from numpy.typing import NDArray
 
 from epsilons.ledger import journal, segments
 from epsilons.ledger.consent import PUBLIC_CODE, WITHDRAW_CODE, Decide, Standing, Word, rank_openness
-from epsilons.ledger.order import Codes, Sorted, is_new, locate, sort_by, split, tell_apart
+from epsilons.ledger.order import Codes, Sorted, is_new, locate, look_up, sort_by, split, tell_apart
 from epsilons.ledger.statements import read_rosters
 from epsilons.ledger.values import ACTIVE, WITHDRAWN, Enrolment
 from epsilons.storage.base import Connection
@@ -147,12 +147,11 @@ class Change:
         return found
 
     def count_lowered(self) -> int:
-        """How many people's own word comes down by a ceiling; by a level that means less, it keeps its name."""
+        """How many people's own word comes down by a ceiling."""
         found = 0
         for group in (group for group in self.groups if group["origin"]):
             now, new = (self.cohorts.standing(group[end]) for end in ("origin", "target"))
-            less = 0 < rank_openness(new.code) < rank_openness(now.code)
-            found += group["people"] * (now.own and new.own and less and new.level is None)
+            found += group["people"] * _is_lowered(now, new)
         return found
 
     def goes_as(self, other: Self) -> bool:
@@ -174,12 +173,23 @@ def plan_change(connection: Connection, request: Request) -> Change:
         everyone = np.concatenate([people, unlisted])
         order = sort_by(everyone)
         people, asked = everyone[order], np.concatenate([asked, np.full(len(unlisted), -1, np.int32)])[order]
-    place = locate(found, people)
-    origins = np.where(place >= 0, np.append(standing, 0)[place], 0).astype(np.int32)
+    origins = look_up(people, found, standing.astype(np.int32), 0)
     epoch = int(connection.execute("SELECT epoch FROM ledger").fetchone()[0])
     counts: Counter[str] = Counter()
     targets, groups = _decide_all(request, people, asked, origins, cohorts, counts)
+    if request.dataset is not None:
+        spoke = [cohort for cohort in cohorts.rows if cohorts.only_spoke(cohort)]
+        back = _count_returned(connection, people[(asked >= 0) & np.isin(origins, spoke)]) if spoke else 0
+        counts.update(joined=-back, known=back)
     return Change(people, origins, targets, groups, cohorts, Enrolment(epoch=epoch, **dict[str, Any](counts)))
+
+
+def _count_returned(connection: Connection, people: Sorted) -> int:
+    """How many of these, who are on no roster now, were on one, or enrolled, before they spoke or since."""
+    past = segments.read_past(connection, people)
+    listed = [number for (number,) in connection.execute("SELECT id FROM cohorts WHERE own = 0 OR datasets <> '{}'")]
+    known = past.people[np.isin(past.cohorts, listed)]
+    return int((locate(known[is_new(known)], people) >= 0).sum())
 
 
 def carry_out(connection: Connection, at: str, change: Change) -> Enrolment:
@@ -215,11 +225,14 @@ def _decide_all(
         word = None if which == 0 else request.words[which - 1]
         new, waits = request.decide(now, word)
         counts["pending"] += len(members) * waits
+        counts["pending_own"] += len(members) * (waits and now is not None and now.own)
         if now is not None and word is not None:
             # Who only spoke so far is no more known than whoever never did: anybody may speak for any id.
             fresh = request.dataset is not None and cohorts.only_spoke(origin)
             counts["joined" if fresh else "known"] += len(members)
-            counts["kept"] += len(members) * (new.own and not waits and word.code != new.code)
+            stands = new.own and not waits and word.code != new.code
+            counts["kept"] += len(members) * (stands and not _is_lowered(now, new))
+            counts["replaced"] += len(members) * (now.own and not new.own and now.code != new.code)
         _count(counts, now, word, new, len(members))
         if new == now:
             continue
@@ -233,6 +246,12 @@ def _decide_all(
     return targets, groups
 
 
+def _is_lowered(now: Standing, new: Standing) -> bool:
+    """Whether an own word comes down by a ceiling; by a level that means less, it keeps its name."""
+    less = 0 < rank_openness(new.code) < rank_openness(now.code)
+    return now.own and new.own and less and new.level is None
+
+
 def _count(counts: Counter[str], now: Standing | None, asked: Word | None, new: Standing, people: int) -> None:
     """What happened to these people, for the report."""
     if now is None:
@@ -241,13 +260,14 @@ def _count(counts: Counter[str], now: Standing | None, asked: Word | None, new: 
         counts["unknown"] += people * gone
         return
     before, after = rank_openness(now.code), rank_openness(new.code)
+    if asked is None:
+        counts["gone"] += people * (new.said != now.said)
+        counts["tightened_elsewhere"] += people * (after < before)
+        return
     counts["tightened"] += people * (0 < after < before)
     counts["loosened"] += people * (after > before)
     counts["withdrawn"] += people * (after == 0 < before)
-    if asked is None:
-        counts["gone"] += people * (new.said != now.said)
-    else:
-        counts["unchanged"] += people * (asked.code == now.code == new.code)
+    counts["unchanged"] += people * (asked.code == now.code == new.code)
 
 
 def _write_cohorts(

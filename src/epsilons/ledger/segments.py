@@ -27,12 +27,12 @@ from epsilons.storage.base import Connection
 PART = 1 << 16
 #: Up to so many people are looked up in the parts where they would be; for more, everybody is sorted once.
 _FEW = 50_000
+#: Parts with so many entries, together, are read to see whom they are about.
+_SOME = 1 << 20
 _WIDTH = f"S{DIGEST_BYTES}"
 _NUMBER = np.dtype("<u4")
 _ENTRY_BYTES = DIGEST_BYTES + 2 * _NUMBER.itemsize
 _PARTS = "SELECT segment, part, first, newest, entries, content FROM segments"
-#: Every part, in order.
-ALL = f"{_PARTS} ORDER BY segment, part"
 _ADD = "INSERT INTO segments VALUES (:segment, :part, :first, :newest, :entries, :content)"
 
 
@@ -52,10 +52,21 @@ class Entries(NamedTuple):
     @classmethod
     def joined(cls, several: Sequence[Self]) -> Self:
         """All entries of several, which may be about the same people."""
-        return several[0] if len(several) == 1 else cls.of(*map(np.concatenate, zip(*several, strict=True)))
+        some = [one for one in several if len(one.people)] or [several[0]]
+        return some[0] if len(some) == 1 else cls.of(*map(np.concatenate, zip(*some, strict=True)))
 
-    def only(self, which: NDArray[np.bool_]) -> Self:
+    def only(self, which: NDArray[np.bool_] | slice) -> Self:
+        if not isinstance(which, slice) and which.all():
+            return self
         return self._replace(people=self.people[which], lines=self.lines[which], cohorts=self.cohorts[which])
+
+    def in_order(self) -> bool:
+        """Whether they are sorted, as everything that looks anybody up takes for granted."""
+        first = as_numbers(self.people)
+        if (first[1:] > first[:-1]).all():
+            return True
+        order = np.lexsort((self.lines, as_numbers(self.people, 1), first))
+        return bool((order == np.arange(len(order))).all())
 
     def last(self) -> tuple[Sorted, Codes]:
         """Everyone once, and the cohort that they are in."""
@@ -150,6 +161,62 @@ def find(connection: Connection, people: Sorted) -> tuple[Sorted, Codes]:
     known, cohorts = read_past(connection, people).last()
     here = locate(people, known) >= 0
     return known[here], cohorts[here]
+
+
+def read_changed(connection: Connection, line: int) -> Iterator[Entries]:
+    """All entries of those who were entered by later lines of the journal, and of others perhaps.
+
+    They are told some people at a time, in order, and everything that was ever entered of them at once.
+    """
+    _check_places(connection)
+    newer = "SELECT coalesce(sum(entries), 0) FROM segments WHERE newest > :line"
+    if line > 0 and connection.execute(newer, {"line": line}).fetchone()[0] <= _SOME:
+        changed = read_since(connection, line).people
+        if len(changed) <= _FEW:
+            yield _find_few(connection, changed)
+            return
+    parts: dict[int, list[tuple[int, bytes, int, int]]] = {}
+    listed = "SELECT segment, part, first, newest, entries FROM segments ORDER BY segment, part"
+    for segment, *about in connection.execute(listed):
+        parts.setdefault(segment, []).append(tuple(about))
+    readers = [_Reader(_read_parts(connection, segment, some)) for segment, some in parts.items()]
+    longest = max(parts.values(), key=len, default=[])
+    for end in [*(first for _, first, *_ in longest[1:]), None]:
+        yield Entries.joined([NOBODY, *(reader.read_until(end) for reader in readers)])
+
+
+def _read_parts(
+    connection: Connection, segment: int, parts: Sequence[tuple[int, bytes, int, int]]
+) -> Iterator[Entries]:
+    """Of one segment, one after the other, if each is what is said of it: (part, first, newest, entries)."""
+    end = b""
+    for part, first, newest, size in parts:
+        which = "SELECT content FROM segments WHERE segment = :segment AND part = :part"
+        here = unpack(connection.execute(which, {"segment": segment, "part": part}).fetchone()[0], size)
+        if (first, newest) != (here.people[:1].tobytes(), int(here.lines.max())) or first <= end or not here.in_order():
+            raise does_not_add_up("the table of people differs from the journal")
+        end = here.people[-1:].tobytes()
+        yield here
+
+
+class _Reader:
+    """A segment that is read as far as it is asked for."""
+
+    def __init__(self, parts: Iterator[Entries]) -> None:
+        self._parts, self._rest = parts, NOBODY
+
+    def read_until(self, end: bytes | None) -> Entries:
+        """The next entries, of people who come before this one; or all that are left."""
+        taken = [NOBODY]
+        while True:
+            size = len(self._rest.people)
+            cut = size if end is None else int(np.searchsorted(self._rest.people, end))
+            taken.append(self._rest.only(slice(None, cut)))
+            self._rest = self._rest.only(slice(cut, None))
+            following = None if cut < size else next(self._parts, None)
+            if following is None:
+                return Entries(*map(np.concatenate, zip(*taken, strict=True)))
+            self._rest = following
 
 
 def read_past(connection: Connection, people: Sorted) -> Entries:

@@ -9,6 +9,7 @@ given back it counts nothing.
 """
 
 import json
+import math
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import fields
 from functools import lru_cache
@@ -17,10 +18,11 @@ from typing import Any
 
 from epsilons.errors import Argument, LedgerError
 from epsilons.ledger import checks, segments, values
-from epsilons.ledger.balances import Remaining, questions_left
+from epsilons.ledger.balances import Redefined, Remaining, Replaced, Statement, Use, questions_left
 from epsilons.ledger.journal import Head
 from epsilons.ledger.past import check_past
-from epsilons.ledger.values import Cohort, History, Past, Quota, Reservation, Statement, Stored
+from epsilons.ledger.values import Cohort, History, Past, Quota, Reservation, Stored
+from epsilons.preferences import to_nano
 from epsilons.storage.base import Connection, spread
 
 #: Data may have been read for these.
@@ -207,7 +209,7 @@ def read_statement(connection: Connection, digest: bytes, seeded: int | None) ->
         raise LedgerError("This person has no account here.", suggest="the id as it stands in the table")
     starts, places = zip(*path, strict=True)
     ends = [*starts[1:], 2**63 - 1]
-    uses: list[values.Use] = []
+    uses: list[Use] = []
     when_public: list[int] = []
     which, known = spread("cohort", set(places))
     by_id = {row["id"]: Cohort(*row) for row in connection.execute(f"{_COHORTS} WHERE id IN ({which})", known)}
@@ -224,9 +226,9 @@ def read_statement(connection: Connection, digest: bytes, seeded: int | None) ->
             when_public += [number for (number,) in found]
         else:
             for number, kind, at, nano in connection.execute(paid, {"cohort": place, **here}):
-                uses.append(values.Use(number, kind, at, nano, granted))
+                uses.append(Use(number, kind, at, nano, granted))
     now, merges = by_id[places[-1]], list(_find_merges(connection, path))
-    rounded = sum(nano for _, _, nano in merges)
+    rounded, stood = sum(nano for _, _, nano in merges), [(line, by_id[place]) for line, place in path]
     return Statement(
         granted=None if now.state == values.WITHDRAWN else now.granted,
         state=now.state,
@@ -241,7 +243,47 @@ def read_statement(connection: Connection, digest: bytes, seeded: int | None) ->
         lowered=sum((by_id[one].granted or 0) - (by_id[other].granted or 0) for one, other, _ in merges),
         # Without any dataset there are no rosters, and everyone in the ledger is asked about.
         on_roster=bool(read_rosters(now.datasets)) or not count(connection, "registrations", {}),
+        replaced=(_find_lowered if now.own else _find_replaced)(connection, stood),
+        redefined=tuple(_find_redefined(connection, stood)),
     )
+
+
+def _find_replaced(connection: Connection, path: Sequence[tuple[int, Cohort]]) -> Replaced | None:
+    """The last own word of a person, which is none any more, if a source has said something else."""
+    ends = [(was, line, now) for (_, was), (line, now) in pairwise(path) if was.own and not now.own]
+    if not ends or ends[-1][0].granted == ends[-1][2].granted:
+        return None
+    was, line, now = ends[-1]
+    before, after = read_rosters(was.datasets), read_rosters(now.datasets)
+    which, spoke = spread("dataset", [number for number, said in after.items() if before.get(number) != said])
+    found = connection.execute(f"SELECT name FROM registrations WHERE dataset IN ({which})", spoke).fetchone()
+    (at,) = connection.execute("SELECT at FROM journal WHERE seq = :line", {"line": line}).fetchone()
+    return Replaced(was.granted, was.level, at, found and found["name"])
+
+
+def _find_lowered(connection: Connection, path: Sequence[tuple[int, Cohort]]) -> Replaced | None:
+    """An own word that holds only up to a ceiling, which a registration brought it down to."""
+    last = path[-1][1]
+    for (_, was), (line, now) in reversed([*pairwise(path)]):
+        if was.own and now.own and now.level is None and now.granted == last.granted != was.granted:
+            # What is done in one transaction has one time.
+            made = "SELECT name, at, about FROM registrations WHERE at = (SELECT at FROM journal WHERE seq = :line)"
+            for name, at, about in connection.execute(made, {"line": line}):
+                if to_nano(json.loads(about).get("ceiling", math.inf)) == now.granted:
+                    return Replaced(was.granted, was.level, at, name, now.granted)
+    return None
+
+
+def _find_redefined(connection: Connection, path: Sequence[tuple[int, Cohort]]) -> Iterator[Redefined]:
+    """How the level that a person has came to mean what it means, while they had it."""
+    level = path[-1][1].level
+    for (_, was), (line, now) in pairwise(path):
+        if was.level == now.level == level is not None and was.granted != now.granted:
+            # A registration that redefines a level moves those who have it, and writes its meaning on the next line.
+            meant = "SELECT at, granted FROM levels JOIN journal USING (seq) WHERE name = :level AND seq = :line + 1"
+            for at, granted in connection.execute(meant, {"level": level, "line": line}):
+                if granted == now.granted:
+                    yield Redefined(level, was.granted, granted, at)
 
 
 def _find_merges(connection: Connection, path: Sequence[tuple[int, int]]) -> Iterator[tuple[int, int, int]]:

@@ -8,7 +8,6 @@ moves to another cohort and takes along what was spent. A *reservation* is a que
 release once an answer is stored.
 """
 
-from collections import Counter
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 from fractions import Fraction
@@ -17,7 +16,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from epsilons.display import Sheet, Shown, show_key, show_span
+from epsilons.display import Sheet, Shown, show_count, show_key, show_span
 from epsilons.errors import BudgetExceeded, LedgerError
 from epsilons.guarantee import NOT_DP, to_epsilon
 
@@ -41,6 +40,10 @@ class StalePlanError(LedgerError):
 
 class NoLedgerError(LedgerError):
     """There is no ledger at an address, and nobody said that one should be made."""
+
+
+class LedgerGoneError(LedgerError):
+    """A ledger stood at an address, and is gone: none is made in its place in silence."""
 
 
 class QuotaError(LedgerError):
@@ -157,8 +160,10 @@ class Registration:
 class Enrolment(Shown):
     """What became of a list of preferences, in people.
 
-    `joined` are new to the ledger, or only spoke so far; `gone` left the dataset's roster. `pending` prefer more than
-    holds, which waits for an act that names their number; for `kept` their own word stands against the source's.
+    `joined` are new to the ledger, or only spoke so far; `gone` left the dataset's roster. `tightened` have less than
+    before, and so have `tightened_elsewhere`, whom the source does not list: a level of theirs means less. The source
+    gives `pending` more than holds, which waits for an act that names their number; `pending_own` of them said
+    something stricter themselves. For `kept` their own word stands against the source's, for `replaced` it gives way.
     `unknown` of those who spoke for themselves were on no roster before. `defaulted` said nothing, so that the default
     applies; `unmatched` preferences name nobody in the data. `settled` says what is settled anew:
     what was, what is now, and what follows for stored answers.
@@ -167,14 +172,17 @@ class Enrolment(Shown):
     epoch: int
     joined: int = 0
     tightened: int = 0
+    tightened_elsewhere: int = 0
     loosened: int = 0
     withdrawn: int = 0
     pending: int = 0
+    pending_own: int = 0
     unchanged: int = 0
     unknown: int = 0
     known: int = 0
     gone: int = 0
     kept: int = 0
+    replaced: int = 0
     defaulted: int = 0
     unmatched: int = 0
     settled: tuple[str, ...] = ()
@@ -182,14 +190,17 @@ class Enrolment(Shown):
     @property
     def changed(self) -> int:
         """How many people joined or have another grant than before."""
-        return self.joined + self.tightened + self.loosened + self.withdrawn
+        return self.joined + self.tightened + self.tightened_elsewhere + self.loosened + self.withdrawn
 
     def sheets(self) -> list[Sheet]:
         told = {
             "known": self.known, "new": self.joined, "gone": self.gone, "no preference, so the default": self.defaulted,
             "preferences that name nobody": self.unmatched, "stricter than before": self.tightened,
+            "stricter elsewhere in the ledger": self.tightened_elsewhere,
             "looser than before": self.loosened, "looser, waiting for the steward": self.pending,
-            "own words that stand against the source": self.kept, "withdrawn": self.withdrawn,
+            "looser, waiting, against an own word": self.pending_own,
+            "own words that stand against the source": self.kept,
+            "own words that give way to the source": self.replaced, "withdrawn": self.withdrawn,
         }  # fmt: skip
         always = ("known", "new", "gone")
         rows = [[name, f"{number:,}"] for name, number in told.items() if number or name in always]
@@ -301,76 +312,15 @@ class Recount:
     cohorts: tuple[Cohort, ...] = field(repr=False)
 
 
-@dataclass(frozen=True)
-class Use:
-    """A question that charged this person: what it cost them at most, of what they granted at that time."""
-
-    number: int
-    kind: str
-    at: str
-    charge: int
-    granted: int
-
-
-@dataclass(frozen=True)
-class Statement(Marked, Shown):
-    """One person's account: what their data was used for, at most how much it cost, and what is left.
-
-    `uses` lists every question that charged them; `when_public` the numbers of those asked while they were public,
-    which promise them nothing. `written_off` counts as spent since a loss of the ledger's newest records was accepted,
-    `rounded` since accounts that were nearly alike became one; for the same reason `lowered` counts as not granted.
-    """
-
-    granted: int | None
-    state: str
-    spent: int
-    reserved: int
-    left: int | None
-    uses: tuple[Use, ...]
-    when_public: tuple[int, ...]
-    not_dp_since: int | None = None
-    written_off: int = 0
-    rounded: int = 0
-    lowered: int = 0
-    on_roster: bool = True  # of any dataset
-
-    @property
-    def sentences(self) -> tuple[str, ...]:
-        """The account in plain language."""
-        parts = [self._tell_uses(), "Withdrawn: not used any more."]
-        if self.state != WITHDRAWN:
-            left = f"Left: {to_epsilon(self.left):.6g}." if self.left else "Left: 0, so not used any more."
-            parts[1] = "Public now: nothing is promised." if self.granted is None else left
-        parts += [] if self.on_roster else ["On no roster now, so not used in any question."]
-        if self.when_public:
-            which = f"release{'s' if len(self.when_public) > 1 else ''} {', '.join(map(str, self.when_public))}"
-            parts.append(f"Asked while public, with nothing promised: {which}.")
-        if self.written_off:
-            parts.append(f"Records were lost, so {to_epsilon(self.written_off):.6g} more counts as spent.")
-        if self.rounded or self.lowered:
-            most = [f"{to_epsilon(self.rounded):.6g} more counts as spent"] * bool(self.rounded)
-            most += [f"{to_epsilon(self.lowered):.6g} less as granted"] * bool(self.lowered)
-            parts.append(f"Rounded, as accounts that were nearly alike became one: {' and '.join(most)}.")
-        return (*parts, self.caveat) if self.caveat else tuple(parts)
-
-    def __str__(self) -> str:
-        return " ".join(self.sentences)
-
-    def _tell_uses(self) -> str:
-        told = f"Used in {len(self.uses)} question{'' if len(self.uses) == 1 else 's'}"
-        if kinds := sorted(Counter(use.kind for use in self.uses).items()):
-            told += f" ({', '.join(f'{times} × {show_key(kind)}' for kind, times in kinds)})"
-        gone = self.spent + self.reserved - self.written_off - self.rounded
-        told += f", at a loss of at most {to_epsilon(gone):.6g}"
-        if self.state == WITHDRAWN or self.granted is None:
-            return f"{told}."
-        percent = float(Fraction(100 * gone, self.granted))
-        return f"{told} of {to_epsilon(self.granted):.6g} granted ({percent:.3g}%)."
-
-
 def mark_text(number: int | None) -> str:
     """The permanent mark as a sentence, as `guarantee.compose_all` has it."""
     return "" if number is None else f"{NOT_DP} {number}."
+
+
+def tell_waiting(people: int, own: int) -> str:
+    """What waits for the steward's act: a source gives so many more than holds, some against their own word."""
+    against = f", {own:,} of them against their own word" if own else ""
+    return f"The source gives {show_count(people, 'person', 'people')} a larger epsilon{against}"
 
 
 def list_active(cohorts: Iterable[Cohort]) -> tuple[Cohort, ...]:

@@ -9,7 +9,8 @@ from __future__ import annotations
 
 import gzip
 import math
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -250,32 +251,44 @@ def _h3() -> Any:
 
 @dataclass(frozen=True, eq=False)
 class CheckIns:
-    """One check-in per user, their last; `bad` are the numbers of lines that could not be read."""
+    """Who was where; `places` are the file's own ids of locations, empty where it has none.
+
+    `bad` are the numbers of lines that could not be read.
+    """
 
     users: tuple[str, ...]
     latitudes: NDArray[np.float64]
     longitudes: NDArray[np.float64]
+    places: tuple[str, ...]
     bad: tuple[int, ...]
 
 
-def read_checkins(path: str | Path) -> CheckIns:
+def read_checkins(path: str | Path, *, every: bool = False, box: Box | None = None) -> CheckIns:
     """Read a file in the format of SNAP's Gowalla data, its cells apart by tabs; also one compressed as .gz."""
+    with open_checkins(path) as lines:
+        return checkins_from(lines, every=every, box=box)
+
+
+@contextmanager
+def open_checkins(path: str | Path) -> Iterator[Iterable[str]]:
+    """The lines of such a file, for who does not want all of them at once."""
     try:
         opened = gzip.open if Path(path).suffix == ".gz" else open
-        with opened(path, "rt", encoding="utf-8", errors="replace") as file:
-            return checkins_from(file)
+        with opened(path, "rt", encoding="utf-8", errors="replace") as lines:
+            yield lines
     except (OSError, EOFError):
         raise DataError("The check-ins cannot be read.", rule="Text, or text in .gz.", suggest="another path") from None
 
 
-def checkins_from(lines: Iterable[str]) -> CheckIns:
-    """The last check-in of every user, by time.
+def checkins_from(lines: Iterable[str], *, every: bool = False, box: Box | None = None) -> CheckIns:
+    """The last check-in of every user, by time, or `every` check-in; those outside a box are passed over.
 
     >>> found = checkins_from(["7\\t2010-10-19T23:55:27Z\\t30.2\\t-97.8\\t22847", "not a check-in"])
-    >>> found.users, found.latitudes.tolist(), found.bad
-    (('7',), [30.2], (2,))
+    >>> found.users, found.latitudes.tolist(), found.places, found.bad
+    (('7',), [30.2], ('22847',), (2,))
     """
-    last: dict[str, tuple[str, float, float]] = {}
+    south, west, north, east = (-90.0, -180.0, 90.0, 180.0) if box is None else check_box(box)
+    kept: dict[str | int, tuple[str, float, float, str, str]] = {}
     bad = []
     for number, line in enumerate(lines, 1):
         if not line.strip():
@@ -285,9 +298,11 @@ def checkins_from(lines: Iterable[str]) -> CheckIns:
             user, time, latitude, longitude = cells[0], cells[1], float(cells[2]), float(cells[3])
         except (IndexError, ValueError):
             user, time, latitude, longitude = "", "", math.nan, math.nan
+        key = number if every else user
         if not (user and abs(latitude) <= 90 and abs(longitude) <= 180):
             bad.append(number)
-        elif user not in last or time > last[user][0]:
-            last[user] = (time, latitude, longitude)
-    latitudes, longitudes = (np.array([point[k] for point in last.values()], dtype=np.float64) for k in (1, 2))
-    return CheckIns(tuple(last), latitudes, longitudes, tuple(bad))
+        elif south <= latitude <= north and west <= longitude <= east and (key not in kept or time > kept[key][0]):
+            kept[key] = (time, latitude, longitude, user, cells[4] if len(cells) > 4 else "")
+    latitudes, longitudes = (np.array([row[k] for row in kept.values()], dtype=np.float64) for k in (1, 2))
+    users, places = tuple(row[3] for row in kept.values()), tuple(row[4] for row in kept.values())
+    return CheckIns(users, latitudes, longitudes, places, tuple(bad))

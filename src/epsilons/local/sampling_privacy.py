@@ -22,6 +22,9 @@ from epsilons.noise import Entropy
 from epsilons.noise.coins import Die
 
 TOO_FEW = "Some option was named less often in round two than in round one, which no honest owner causes."
+MOSTLY_TRUE = (
+    "Half of the owners or more are sampled, so that most second answers are the truth; Joy (section 3.1) keeps below."
+)
 
 #: The output of an owner who was not sampled and says nothing, in the construction that also has a No.
 _SILENT = 2
@@ -188,7 +191,8 @@ class SamplingPrivacy(ResponseProtocol):
         errors = np.sqrt(plausible * (1 - share) / share)
         bounds = partial(size_intervals, np.maximum(moved, 0), population, share, 0.0)
         leak = partial(self.leakages, counts=(1, round(float(plausible.max()))), population=population)
-        return Estimate(values, errors, population, leak, bounds, notes=(TOO_FEW,) if (moved < 0).any() else ())
+        notes = (*((TOO_FEW,) if (moved < 0).any() else ()), *self._warnings)
+        return Estimate(values, errors, population, leak, bounds, notes=notes)
 
     def spread(self, count: float, population: float) -> float:
         return math.sqrt(count * float((1 - self.sampling) / self.sampling))
@@ -200,7 +204,12 @@ class SamplingPrivacy(ResponseProtocol):
         return (
             f"Sampling Privacy, {self.options} option{'s' if self.options > 1 else ''}: two rounds; sampled with "
             f"probability {float(self.sampling):.4g}, and then none in round one and the truth in round two."
+            + "".join(f" {warning}" for warning in self._warnings)
         )
+
+    @property
+    def _warnings(self) -> tuple[str, ...]:
+        return (MOSTLY_TRUE,) if 2 * self.sampling >= 1 else ()
 
     def _is_small(self, count: int, population: int) -> bool:
         return count <= population and crowd_size(count, population - count, self.options > 1) <= _QUICK

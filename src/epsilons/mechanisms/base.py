@@ -20,7 +20,7 @@ from typing import Any, ClassVar, TypeVar
 from numpy.typing import NDArray
 
 from epsilons.accuracy import FAMILIES
-from epsilons.accuracy.additive import Bars, Errors
+from epsilons.accuracy.additive import Bars, Effect, Errors, spreads_shown
 from epsilons.arguments.reading import Settings
 from epsilons.errors import Argument, EpsilonsError, PlanError, Text
 from epsilons.guarantee import PERSONALIZED, to_epsilon
@@ -177,9 +177,10 @@ class Weighing(Mechanism):
 
     def condition(self, question: Question, levels: Levels, answer: Answer | None = None) -> str:
         """Where everyone has the same weight, it does not matter who chose which level."""
-        weighting = weighting_of(self, question, levels)
+        weighting, seen = weighting_of(self, question, levels), question.statistic.one_each and answer
         alike = levels.left_out == 0 and weighting.coins is None and len(set(weighting.weights)) == 1
-        return question.condition(alike=alike)
+        spreads = spreads_shown(question, Effect.of(question, levels, weighting), seen) if seen else ()
+        return question.condition(alike=alike, spreads=spreads)
 
     def stated_error(self, question: Question, levels: Levels, answer: Answer) -> Errors:
         accuracy, predicted = FAMILIES[question.statistic.family], find_error(self, question, levels)

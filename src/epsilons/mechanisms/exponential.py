@@ -2,6 +2,7 @@
 
 import math
 from abc import abstractmethod
+from collections.abc import Iterable
 from dataclasses import dataclass
 from fractions import Fraction
 from typing import Any, ClassVar, cast
@@ -27,8 +28,6 @@ from epsilons.statistics.outward import RankCost, outward
 from epsilons.summaries import People
 from epsilons.summaries.arrays import ArrayPeople
 
-_UNIT = Fraction(1, 2 * NANO)
-
 
 class Exponential(Mechanism):
     """Answer r with a chance that falls with the cheapest set of people to change so that r becomes true.
@@ -43,9 +42,16 @@ class Exponential(Mechanism):
     gist: ClassVar[str] = "an answer is likely if few and open people would make it true"
     imputes: ClassVar[bool] = True
 
+    #: What one nano-epsilon of cost is in the exponent.
+    unit: ClassVar[Fraction] = Fraction(1, 2 * NANO)
+
     @abstractmethod
-    def sampler(self, question: Question, people: People) -> SegmentSampler:
+    def blocks(self, question: Question, people: People) -> Iterable[Block]:
         """The answers as segments."""
+
+    def sampler(self, question: Question, people: People) -> SegmentSampler:
+        """What draws an answer."""
+        return SegmentSampler(self.blocks(question, people), self.unit)
 
     def outcomes(self, question: Question, drawn: NDArray[np.int64]) -> NDArray[Any]:
         """The answers that the sampler's outcomes stand for."""
@@ -94,7 +100,11 @@ class ExponentialCount(Exponential):
         population = (cast(Count, question.statistic).guess(question).variance * levels.size) ** 0.5
         nothing = math.isinf(question.assume)
         related = 0.0 if nothing else question.assume
-        return (CountBar(levels.grants, levels.sizes, population, nothing, related),)
+        told = related * _spread_shown(levels, answer)
+        return (CountBar(levels.grants, levels.sizes, population, nothing, related, told),)
+
+    def condition(self, question: Question, levels: Levels, answer: Answer | None = None) -> str:
+        return question.condition(spreads=() if answer is None else (_spread_shown(levels, answer),))
 
     def stated_error(self, question: Question, levels: Levels, answer: Answer) -> Errors:
         """On the stand-ins with as many ones as were counted; if nothing is assumed, the worst there could be."""
@@ -103,9 +113,15 @@ class ExponentialCount(Exponential):
         ones = min(max(answer.value / levels.size, 0.0), 1.0)
         return count_error(levels, ones, question.assume)
 
-    def sampler(self, question: Question, people: People) -> SegmentSampler:
+    def blocks(self, question: Question, people: People) -> Iterable[Block]:
         ones = people.tally(cast(Count, question.statistic))[0][:, 0]
-        return SegmentSampler([count_block(ones, people.levels)], _UNIT)
+        return [count_block(ones, people.levels)]
+
+
+def _spread_shown(levels: Levels, answer: Answer) -> float:
+    """That of one person's part in a count as released, which is taken to be half a person off none and everyone."""
+    ones = min(max(answer.value, 0.5), levels.size - 0.5) / levels.size
+    return math.sqrt(ones * (1 - ones))
 
 
 @register
@@ -127,11 +143,11 @@ class ExponentialOrder(Exponential):
     def predict_error(self, question: Question, levels: Levels) -> float | None:
         return order_accuracy.rank_error(question, levels)
 
-    def sampler(self, question: Question, people: People) -> SegmentSampler:
+    def blocks(self, question: Question, people: People) -> Iterable[Block]:
         statistic = cast(Order, question.statistic)
         cells = people.cells(statistic).with_missing_at(statistic.default_cell)
         cost = RankCost(people.levels.grants, cells.totals, statistic.rank(cells.people))
-        return SegmentSampler(outward(statistic.points, cells, cost), _UNIT)
+        return outward(statistic.points, cells, cost)
 
     def outcomes(self, question: Question, drawn: NDArray[np.int64]) -> NDArray[Any]:
         return cast(Order, question.statistic).outcomes()[drawn]

@@ -3,6 +3,7 @@
 import itertools
 import math
 from abc import abstractmethod
+from collections.abc import Iterator
 from dataclasses import dataclass, replace
 from fractions import Fraction
 from typing import Any, ClassVar, cast
@@ -18,7 +19,7 @@ from epsilons.guarantee import NANO, to_epsilon
 from epsilons.mechanisms.base import Mechanism, register
 from epsilons.noise.entropy import Entropy
 from epsilons.noise.laplace import discrete_laplace, discrete_laplace_many
-from epsilons.noise.segments import SegmentSampler
+from epsilons.noise.segments import Block, SegmentSampler
 from epsilons.preferences import Levels
 from epsilons.statistics.additive import Additive, Axis, Counting, Moments, product_distribution
 from epsilons.statistics.base import Answer, Floats, Question, equivalent_scale
@@ -72,13 +73,18 @@ class Mixed(Mechanism):
 
     def details(self, question: Question, levels: Levels, answers: Floats, value: float) -> dict[str, Any]:
         """The levels' own noisy answers: no extra charge."""
-        return {"levels": [row.to_dict() for row in self.level_rows(question, levels, answers, self.spread(question))]}
+        return {"levels": [row.to_dict() for row in self.level_rows(question, levels, answers)]}
 
-    def level_rows(self, question: Question, levels: Levels, answers: Floats, variance: float) -> list[LevelAnswer]:
+    def level_rows(self, question: Question, levels: Levels, answers: Floats) -> list[LevelAnswer]:
         """Each level's answer with its weight and its errors."""
         shares, scales = self.shares(question, levels), self.mean_scales(question, levels)
-        rows = zip(levels.grants, levels.sizes, answers, shares, scales, strict=True)
-        return [LevelAnswer(levels.name(g), n, float(a), float(w), variance / n, float(s)) for g, n, a, w, s in rows]
+        varied = self.level_variances(question, levels, answers)
+        rows = zip(levels.grants, levels.sizes, answers, shares, varied, scales, strict=True)
+        return [LevelAnswer(levels.name(g), n, float(a), float(w), v / n, float(s)) for g, n, a, w, v, s in rows]
+
+    def level_variances(self, question: Question, levels: Levels, answers: Floats) -> list[float]:
+        """Of each level the variance of one contribution, once its answer is out."""
+        return [self.spread(question)] * len(answers)
 
 
 @register
@@ -134,12 +140,16 @@ class MixedMean(Mixed):
         return self._total(question, levels) * (high - low) / 2 * left_out
 
     def error_bars(self, question: Question, levels: Levels, answer: Answer) -> tuple[ErrorBar, ...] | None:
+        return (self._bar(question, levels, self._shown(question, levels, answer)),)
+
+    def _shown(self, question: Question, levels: Levels, answer: Answer) -> Moments:
+        """What the answer says of one person's part, at most."""
         statistic, total = cast(Additive, question.statistic), self._total(question, levels)
         guessed = statistic.guess(question)
         before = self._bar(question, levels, guessed)
         doubt = math.hypot(before.normal, *(math.sqrt(2) * scale for scale in before.laplace))
         known = statistic.learn(question, guessed, answer.value / total, doubt / total)
-        return (self._bar(question, levels, replace(known, variance=known.most)),)
+        return replace(known, variance=known.most)
 
     def _bar(self, question: Question, levels: Levels, moments: Moments) -> ErrorModel:
         model = self._model(question, levels, moments)
@@ -182,16 +192,33 @@ class MixedMean(Mixed):
         """The levels' own noisy answers, and what they say about preferences and values: no extra charge."""
         ones = min(value / self._total(question, levels), 1.0)
         variance = max(ones * (1 - ones), 1e-9) if question.statistic.name == "count" else self.spread(question)
-        rows = self.level_rows(question, levels, answers, variance)
-        shown = [row.to_dict() for row in rows]
-        return {"levels": shown, "relation": Relation.of(shown).to_dict()}
+        rows = self.level_rows(question, levels, answers)
+        # What a condition of unrelated preferences adds: the guesses that are taken at their word.
+        given = replace(question, assume=0.0, bought=None).condition().partition(", and ")[2]
+        found = Relation(tuple(rows), math.sqrt(variance), given)
+        return {"levels": [row.to_dict() for row in rows], "relation": found.to_dict()}
+
+    def level_variances(self, question: Question, levels: Levels, answers: Floats) -> list[float]:
+        """The largest that is possible at each level's own answer, give or take its noise and its people's luck.
+
+        Else levels of values that spread more than was guessed would seem to differ. A spread that was given counts.
+        """
+        statistic = cast(Additive, question.statistic)
+        low, high = statistic.extremes
+        luck = (high - low) ** 2 / 4 / np.array(levels.sizes, float)
+        doubts = np.sqrt(luck + 2 * self.mean_scales(question, levels) ** 2)
+        guessed, seen = statistic.guess(question), zip(answers.tolist(), doubts.tolist(), strict=True)
+        return [statistic.learn(question, guessed, answer, doubt).most for answer, doubt in seen]
 
     def condition(self, question: Question, levels: Levels, answer: Answer | None = None) -> str:
         """The levels' own answers may contradict what was assumed; then it says so."""
-        told = super().condition(question, levels, answer)
+        seen = question.statistic.one_each and answer
+        spreads = [math.sqrt(self._shown(question, levels, seen).variance)] if seen else ()
+        told = question.condition(spreads=spreads)
         if answer is None or math.isinf(question.assume):
             return told
-        contradicted = Relation.of(answer.details["levels"]).contradicts(question.assume)
+        found = Relation.of(answer.details["levels"], answer.details["relation"])
+        contradicted = found.contradicts(question.assume)
         return f"{told} (which the levels' own answers contradict)" if contradicted else told
 
     def distribution(self, question: Question, people: People) -> tuple[NDArray[Any], Floats]:
@@ -242,21 +269,27 @@ class MixedQuantile(Mixed):
         drawn = [[cell] * size if one is None else one.draw_many(entropy, size).tolist() for one, cell in found]
         return np.array([[float(statistic.value(cell)) for cell in cells] for cells in drawn])
 
-    def _samplers(self, statistic: Order, people: People) -> list[tuple[SegmentSampler | None, int]]:
-        """For each level its exponential mechanism, or for public people the exact answer."""
+    def level_blocks(self, statistic: Order, people: People) -> list[Iterator[Block] | int]:
+        """For each level the answers of its exponential mechanism as segments, or for public people the exact one."""
         grants, cells = people.levels.grants, people.cells(statistic)
-        assert statistic.q is not None
         codes = cells.codes(0, cells.people)
-        found: list[tuple[SegmentSampler | None, int]] = []
+        found: list[Iterator[Block] | int] = []
         for code, grant in enumerate(grants):
             # Of one level, numbered 0: the other levels would only be zeros in every sum.
             own = SortedCells(cells.keys[codes == code] - code, cells.missing[code : code + 1], 1)
             if grant is None:
-                found.append((None, statistic.cell_at_rank(own)))
-                continue
-            blocks = outward(statistic.points, own, WeightCost((grant,), own.totals, statistic.q))
-            found.append((SegmentSampler(blocks, Fraction(1, 2 * NANO * statistic.q.denominator)), 0))
+                found.append(statistic.cell_at_rank(own))
+            else:
+                found.append(outward(statistic.points, own, WeightCost((grant,), own.totals, statistic.q_asked)))
         return found
+
+    def unit(self, statistic: Order) -> Fraction:
+        """What one unit of cost is in the exponent."""
+        return Fraction(1, 2 * NANO * statistic.q_asked.denominator)
+
+    def _samplers(self, statistic: Order, people: People) -> list[tuple[SegmentSampler | None, int]]:
+        unit, found = self.unit(statistic), self.level_blocks(statistic, people)
+        return [(None, one) if isinstance(one, int) else (SegmentSampler(one, unit), 0) for one in found]
 
     def distribution(self, question: Question, people: People) -> tuple[NDArray[Any], Floats]:
         """Of the levels' own answers, which is all that is released."""

@@ -10,6 +10,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 from fractions import Fraction
+from functools import lru_cache
 from itertools import accumulate
 from typing import TYPE_CHECKING
 
@@ -84,6 +85,7 @@ class Scales:
         return (rate * excess).exp() * (rate * (slope * count)).expm1() / (rate * slope).expm1()
 
 
+@lru_cache(1 << 12)
 def keep_chance(epsilon_nano: int, threshold_nano: int) -> int:
     """Chance, out of 2^64, that Sample keeps a person of epsilon e at threshold t.
 

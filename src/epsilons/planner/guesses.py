@@ -90,21 +90,22 @@ def in_use(question: Question) -> dict[str, float]:
 def _off(question: Question, name: str, value: float) -> tuple[float, float]:
     """A guess halved and doubled; a location by its distance from the lower bound."""
     if name == "location":
-        low, high = _bounds(question)
-        return low + (value - low) / 2, min(low + 2 * (value - low), high)
-    return value / 2, min(2 * value, 1.0) if name == "density" else 2 * value
+        low = question.statistic.span[0]
+        return low + (value - low) / 2, _possible(question, name, low + 2 * (value - low))
+    return value / 2, _possible(question, name, 2 * value)
 
 
-def _bounds(question: Question) -> tuple[float, float]:
-    statistic: Any = question.statistic
-    low, high = statistic.bounds
-    return low, high
+def _possible(question: Question, name: str, value: float) -> float:
+    """The nearest that values within bounds, or a fraction, can be."""
+    low, high = question.statistic.span or (-math.inf, math.inf)
+    return min(value, {"density": 1.0, "spread": high / 2 - low / 2, "location": high}[name])
 
 
 def guessing_all(question: Question, known: Sequence[Known]) -> Question:
     """The same question with what is known in place of guesses, and where that comes from."""
     for one in known:
-        question = guessing(question, one.name, check_guess(one.name, one.value) or 0.0)
+        value = _possible(question, one.name, one.value)  # a past answer may be of wider bounds
+        question = guessing(question, one.name, check_guess(one.name, value) or 0.0)
     return replace(question, known=tuple([(one.name, one.source) for one in known]))
 
 

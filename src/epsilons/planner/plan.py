@@ -81,9 +81,12 @@ class Plan(Shown):
 
     @property
     def if_complete(self) -> float | None:
-        """The error with the word that nothing is missing (`complete`); None where it would hardly be lower."""
-        statistic = self.question.statistic.completed()
-        if statistic is None:
+        """The error with the word that nothing is missing (`complete`); None where it would hardly be lower.
+
+        Nor where that word cannot be true: whoever guesses that fewer than everyone have a value knows of gaps.
+        """
+        statistic, density = self.question.statistic.completed(), self.question.density
+        if statistic is None or (density is not None and round(density, 5) < 1):  # 1 is read as nearly 1
             return None
         made = Plan.make(replace(self.question, statistic=statistic), self.levels, self.share, self.settings)
         errors = [row.expected for row in made.rows if self.mechanism in ("auto", row.mechanism)]

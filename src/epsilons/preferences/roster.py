@@ -109,8 +109,8 @@ class Levels:
     @cached_property
     def mean(self) -> int:
         """The average finite grant over people, rounded down to a nano-epsilon."""
-        pairs = [(g, n) for g, n in zip(self.grants, self.sizes, strict=True) if g is not None]
-        return math.floor(Fraction(sum(g * n for g, n in pairs), sum(n for _, n in pairs)))
+        total = sum(g * n for g, n in zip(self.grants, self.sizes, strict=True) if g is not None)
+        return total // sum(self.sizes[: len(self.finite)])
 
     @cached_property
     def all_public(self) -> bool:
@@ -123,11 +123,11 @@ class Levels:
 
     def parts_at(self, share: Fraction) -> tuple[int | None, ...]:
         """A share of every grant, rounded down."""
-        return tuple(None if grant is None else math.floor(grant * share) for grant in self.grants)
+        return tuple(None if g is None else g * share.numerator // share.denominator for g in self.grants)
 
     def take_share(self, share: Fraction) -> Levels:
         """What a question may use at a share of every grant; people left with nothing are left out."""
-        merged: Counter[int | None] = Counter()
+        merged = Counter[int | None]()
         for part, size in zip(self.parts_at(share), self.sizes, strict=True):
             merged[part] += size
         left_out = self.left_out + merged.pop(0, 0)

@@ -20,6 +20,7 @@ from epsilons.accuracy.quantiles import QuantileBar
 from epsilons.accuracy.relation import holds
 from epsilons.accuracy.variance import VarianceBar
 from epsilons.arguments.checks import ASSUMPTIONS, check_confidence, check_name
+from epsilons.arguments.reading import tell_centred
 from epsilons.display import Sheet, Shown, show, show_key
 from epsilons.errors import PlanError, printable
 from epsilons.guarantee import NOT_DP, PUBLIC_PEOPLE, ROSTER_IS_PUBLIC, SEEDED, Covered, Guarantee, to_epsilon
@@ -95,8 +96,8 @@ class Release(Shown):
 
     @property
     def question(self) -> str:
-        """What was asked, in a line: "mean in [0, 100] of wage where age >= 30 by region"."""
-        return tell_question(self.statistic, self.column, self.where, self.by)
+        """What was asked, in a line: "mean in [0, 100] of wage where age >= 30 by region"; how, if gaps are filled."""
+        return tell_question(self.statistic, self.column, self.where, self.by) + tell_centred(self.guarantee.caveats)
 
     @property
     def citation(self) -> str:
@@ -211,11 +212,11 @@ class Release(Shown):
         else:
             shown = show(self.value)
         told = "unknown" if self.error is None else show(self.error)
-        bare = isinstance(self.error, dict) or (self.error is None and not self.models)
-        error = "" if bare else f" ± {told}{self.error_source}"
+        silent = self.error is None and not isinstance(self.value, Real)
+        error = "" if silent or isinstance(self.error, dict) else f" ± {told}{self.error_source}"
         since = "".join(f" [{caveat[:-1]}]" for caveat in self.guarantee.caveats if caveat.startswith(NOT_DP))
         warning = since if self.private else " [NOT PRIVATE: seeded]"
-        bare = self.mechanism == EXACT or (self.error in (None, 0.0) and not self.models)
+        bare = silent or self.mechanism == EXACT or (self.error == 0 and not self.models)
         held = "" if bare else f" {holds(self.assumption)}"
         if self.details.get("rescaled") and not isinstance(self.value, str):  # the totals of a sample
             held = f", rescaled by chances of being in the sample, right {holds(self.assumption)}"
@@ -371,29 +372,29 @@ def read_bar(plain: Sequence[Any]) -> ErrorBar:
 
 def _plain_table(value: Any) -> Any:
     """Numbers by key as JSON has them; anything else as it is."""
-    return [[_plain(key), number] for key, number in value.items()] if isinstance(value, dict) else value
+    return [[plain_key(key), number] for key, number in value.items()] if isinstance(value, dict) else value
 
 
 def _read_table(value: Any) -> Any:
     """The inverse."""
-    return {_key(key): number for key, number in value} if isinstance(value, list) else value
+    return {read_key(key): number for key, number in value} if isinstance(value, list) else value
 
 
-def _plain(key: Hashable) -> Any:
+def plain_key(key: Hashable) -> Any:
     """A key as strict JSON: tuples, endless bins, exact numbers and dates are tagged, to come back as they were."""
     if isinstance(key, tuple):
-        return {"tuple": [_plain(part) for part in key]}
+        return {"tuple": [plain_key(part) for part in key]}
     if isinstance(key, float) and not math.isfinite(key):
         return {"float": str(key)}
     tag = next((tag for tag, (kind, _) in _TAGGED.items() if isinstance(key, kind)), None)
     return key if tag is None else {tag: key.isoformat() if isinstance(key, datetime.date) else str(key)}
 
 
-def _key(key: Any) -> Hashable:
+def read_key(key: Any) -> Hashable:
     """The inverse."""
     if not isinstance(key, dict):
         return cast(Hashable, key)
     (tag, content), *_ = key.items()
     if tag == "tuple":
-        return tuple(_key(part) for part in content)
+        return tuple(read_key(part) for part in content)
     return float(content) if tag == "float" else _TAGGED[tag][1](content)

@@ -1,1 +1,9 @@
-"""What listens: HTTP in front of the library. The only room that imports a web server (extra `service`)."""
+"""What listens: HTTP in front of the library. The only room that imports a web server (extra `service`).
+
+serving.py      what every service shares: replies, refusals, bodies, the server itself
+aggregator.py   an aggregator of a collection
+gateway.py      the gateway: finds a route and a key, and lets in;  routes.py: the ways in, and who may take them
+keys.py         who has a key;  replies.py: requests that may be repeated;  store.py: the tables of both
+clock.py        when an answer leaves;  holdings.py: the datasets that are served
+settings.py     gateway.toml;  openapi.py: what the gateway takes and gives
+"""

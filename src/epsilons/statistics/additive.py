@@ -293,7 +293,7 @@ class Counting(Additive):
 
     @property
     @abstractmethod
-    def one_each(self) -> bool:
+    def one_each(self) -> bool:  # type: ignore[override]
         """Whether everyone is counted at most once in all."""
 
     @property
@@ -318,6 +318,10 @@ class Counting(Additive):
 
     def related(self, question: Question) -> tuple[str, float]:
         return "share" if self.one_each else "number of rows", super().related(question)[1]
+
+    def told_at(self, question: Question) -> str:
+        source = dict(question.known).get("density", "guessed" if question.density is None else "given")
+        return f", at a share of {self.guess(question).mean:,.4g} ({source})" if self.one_each else ""
 
     def learn(self, question: Question, guessed: Moments, mean: float, doubt: float) -> Moments:
         """Ones vary as if two standard errors nearer to a half: few who agree must not collapse the bar."""

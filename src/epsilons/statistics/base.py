@@ -2,9 +2,8 @@
 
 A statistic is a frozen value that holds the public arguments of a question (bounds, grid, edges) and its scope: a
 condition, groups, several rows per person, values left out. It turns values into a summary per level, in integers, and
-says how far one person can move that summary. Given who weighs how much, its family draws: `additive.Additive` by one
-integer vector per part, added up over people; `order.Order` by the sorted grid cells of the values. Nothing here
-depends on a mechanism, and nothing raises because of a value: what is missing goes to a public default.
+says how far one person can move it. Given who weighs how much, its family draws: `additive.Additive` by an integer
+vector per part, added up over people; `order.Order` by sorted grid cells. Nothing raises because of a value.
 """
 
 from __future__ import annotations
@@ -23,7 +22,7 @@ from numpy.typing import NDArray
 
 from epsilons.arguments.checks import ASSUMPTIONS, PRIVACIES, Bought, check_guess, check_name, check_related
 from epsilons.arguments.reading import NOT_COUNTED, AskOptions
-from epsilons.guarantee import NANO, NEIGHBORS, to_epsilon
+from epsilons.guarantee import NANO, NEIGHBORS
 from epsilons.noise.entropy import ALWAYS, Entropy
 from epsilons.noise.weighing import keep_chance
 from epsilons.preferences import Levels
@@ -163,23 +162,26 @@ class Question:
         check_name("neighbors", self.neighbors, NEIGHBORS)
         check_name("privacy", self.privacy, PRIVACIES)
         for name in ("spread", "density", "location"):
-            object.__setattr__(self, name, check_guess(name, getattr(self, name)))
+            object.__setattr__(self, name, check_guess(name, getattr(self, name), self.statistic.span))
         told = self.assume if self.bought is None else self.bought.distance / self.statistic.related(self)[1]
         object.__setattr__(self, "assume", check_related(told))
 
-    def condition(self, *, alike: bool = False) -> str:
+    def condition(self, *, alike: bool = False, spreads: Sequence[float] = ()) -> str:
         """What errors and intervals take for granted, in the units of the column; little if everyone weighs `alike`."""
         statistic, assume = self.statistic, math.inf if alike else self.assume
+        given = [(words, getattr(self, name), dict(self.known).get(name)) for name, words in statistic.trusted.items()]
+        guesses = [f"{words} {guess:,.4g} ({origin or 'given'})" for words, guess, origin in given if guess is not None]
+        source = ", each by its own number" if len(spreads) > 1 else "" if spreads else statistic.told_at(self)
         what, spread = statistic.related(self) if 0 < assume < math.inf else ("", 0.0)
         told = ASSUMPTIONS["nothing" if assume else "unrelated"]
         if spread > 0:  # of the largest value no error is stated
-            source = "" if self.bought is None else f", {self.bought.source}"
-            told = f"no level's expected {what} is further than {assume * spread:,.4g} from everyone's{source}"
+            least, most = (min(spreads), max(spreads)) if spreads else (spread, spread)
+            far = " to ".join(dict.fromkeys((f"{assume * least:,.4g}", f"{assume * most:,.4g}")))
+            told = f"no level's expected {what} is further than {far} from everyone's{source}"
         rests = self.assume if statistic.family == "variance" else assume  # noise alone rests on none, but bends that
-        for name, words in statistic.trusted.items() if math.isfinite(rests) else ():
-            guess, origin = getattr(self, name), dict(self.known).get(name, "given")
-            told += "" if guess is None else f", and {words} {guess:,.4g} ({origin})"
-        return told
+        if guesses and not math.isfinite(rests):  # a model has no interval
+            return told if statistic.family == "regression" else f"{told}; for a population: {' and '.join(guesses)}"
+        return ", and ".join([told, *guesses])
 
     @classmethod
     def of(
@@ -225,11 +227,11 @@ class Statistic(ABC):
     summary: str
     #: Set where the number of values is private: with a condition, groups, several rows, values left out.
     scope: Scope | None = None
-    #: Whether a part of every epsilon pays for an interval of its own.
-    has_bracket: bool = False
+    span: Any = None  # the bounds of the values whose mean and spread a caller may guess
+    has_bracket: bool = False  # whether a part of every epsilon pays for an interval of its own
+    one_each: bool = False  # whether it counts people, everyone at most once in all
     trusted: ClassVar[dict[str, str]] = {}  # guesses that errors rest on also after an answer, in words
-    #: Why there is no interval, where a caller decided so.
-    no_interval: str = ""
+    no_interval: str = ""  # why there is none, where a caller decided so
 
     @property
     def private_count(self) -> bool:
@@ -271,6 +273,10 @@ class Statistic(ABC):
     def related(self, question: Question) -> tuple[str, float]:
         """(what of a level may differ from everyone's, the spread in which `assume` counts how far)."""
         return "mean", math.inf
+
+    def told_at(self, question: Question) -> str:
+        """What a distance told before an answer rests on, as a clause: where it was bought, or which guess it is of."""
+        return "" if question.bought is None else f", {question.bought.source}"
 
     def completed(self) -> Statistic | None:
         """This statistic if nothing were missing; None where that would not make the number of values public."""
@@ -377,15 +383,9 @@ class Weighting:
 
     def used(self, levels: Levels) -> float:
         """The share of people whose values can move the answer (expected, where there are coins)."""
-        return sum(self.used_at(levels)[0]) / levels.size
-
-    def used_at(self, levels: Levels) -> tuple[list[float], list[float]]:
-        """(people expected to be used, epsilon each is used at), per level."""
-        up, down = self.rate.numerator, self.one * self.rate.denominator
         staying = [1.0] * len(self.weights) if self.coins is None else self.coins.expected.tolist()
         facts = zip(levels.sizes, self.weights, staying, strict=True)
-        people = [float(size) * stays if weight > 0 else 0.0 for size, weight, stays in facts]
-        return people, [to_epsilon(weight * up // down) for weight in self.weights]
+        return float(sum([size * stays for size, weight, stays in facts if weight > 0]) / levels.size)
 
 
 def proportional(levels: Levels, top: int | Fraction, rest: Rest) -> Weighting:

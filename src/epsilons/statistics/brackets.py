@@ -31,6 +31,8 @@ Floats = NDArray[np.float64]
 _PART = 8
 #: A cell so much heavier than its noise of scale 1 holds a value that many share: the first draw is not moved off it.
 _HEAVY = 10.0
+#: A height so many standard deviations of its noise from 0 shows that the first draw lies on the wrong side of its cut.
+_CONTRADICTED = 3.0
 
 
 @dataclass(frozen=True)
@@ -45,6 +47,14 @@ class Bracket:
         """The weight up to each cut less q of all: below 0 left of the quantile, above 0 right of it, but for noise."""
         upto = np.cumsum(self.weights)
         return np.asarray(upto[:-1] - q * upto[-1])
+
+    def contradicted(self, q: float, own: int) -> bool:
+        """Whether the cells show, by the cut on either side of the first draw's own cell, that it is far off."""
+        upto, cells = np.arange(1, len(self.weights)), len(self.weights)
+        reach = _CONTRADICTED * np.sqrt(2 * (upto * (1 - q) ** 2 + (cells - upto) * q**2))
+        heights, enough = self.heights(q), reach < min(q, 1 - q) * certain_weight(self.weights)
+        above, below = enough & (heights > reach), enough & (heights < -reach)
+        return bool(above[:own][-1:].any() or below[own:][:1].any())
 
 
 @dataclass(frozen=True)
@@ -117,17 +127,30 @@ def draw_bracket(
     return Bracket(first, cuts, tuple((w + k) / NANO for w, k in zip(exact, noise, strict=True)))
 
 
+def certain_weight(weights: Sequence[float]) -> float:
+    """Of all cells together: they may look heavier than they are, by their noise."""
+    return sum(weights) - 1.5 * math.sqrt(2 * len(weights))
+
+
 def rising(heights: Floats) -> Floats:
     """Heights that never fall, from noisy ones: halfway between the highest so far and the lowest to come."""
     return np.asarray((np.maximum.accumulate(heights) + np.minimum.accumulate(heights[::-1])[::-1]) / 2)
 
 
 def settle(bracket: Bracket, q: float, points: int, pull: float) -> int:
-    """The answer: the first draw, pulled to where the cells say the quantile is unless many share its value."""
+    """The answer: the first draw, pulled to where the cells say the quantile is unless many share its value.
+
+    A first draw that jumped over empty cells says nothing, once the cells show that the quantile is not near it.
+    """
     if not bracket.cuts:
         return bracket.first
+    heights, ends = bracket.heights(q), np.array(bracket.cuts) + 0.5
     own = int(np.searchsorted(bracket.cuts, bracket.first))
+    if bracket.contradicted(q, own):
+        whole = sum(bracket.weights)
+        curve = rising(np.array([-q * whole, *heights, (1 - q) * whole]))
+        return round(float(np.interp(0.0, curve, [0.0, *ends, points - 1])))
     if bracket.weights[own] > _HEAVY:
         return bracket.first
-    crossing = float(np.interp(0.0, rising(bracket.heights(q)), np.array(bracket.cuts) + 0.5))
+    crossing = float(np.interp(0.0, rising(heights), ends))
     return min(max(round(bracket.first + pull * (crossing - bracket.first)), 0), points - 1)

@@ -45,7 +45,7 @@ class Count(Counting):
         return "people" if self.scope is not None and self.scope.rows > 1 and self.of == "people" else "ones"
 
     @property
-    def one_each(self) -> bool:
+    def one_each(self) -> bool:  # type: ignore[override]
         return self.scope is None or self.scope.rows == 1 or (self.of == "people" and self.scope.cells == 1)
 
     @property

@@ -69,7 +69,7 @@ class Histogram(Counting):
         return bins if self.scope is None else f"Filtered{name}(scope={self.scope!r}, bins={bins})"
 
     @property
-    def one_each(self) -> bool:
+    def one_each(self) -> bool:  # type: ignore[override]
         return self.scope is None or self.scope.rows == 1
 
     def _check_categories(self, given: tuple[Hashable, ...]) -> None:

@@ -27,7 +27,7 @@ Floats = NDArray[np.float64]
 #: g^2: the public guess of a slope's mean square, for features and targets on [-1, 1].
 WEIGHT_SQUARE = 0.05
 #: The mean square of an intercept of which nothing is known, on [-1, 1]. It tells only where noise is as large.
-_INTERCEPT_SQUARE = 1 / 3
+INTERCEPT_SQUARE = 1 / 3
 #: How much of the noise's mean square is taken off what a direction shows: 1 would be James and Stein's, and is worse
 #: than a constant more often.
 _DOUBT = 1.5
@@ -112,7 +112,7 @@ class NoisyLoss:
         """(intercept, slopes), always finite."""
         features, target = self.means
         slopes = self.directions[2] @ self.slopes
-        mean = target * _INTERCEPT_SQUARE / (_INTERCEPT_SQUARE + self.mean_noise)
+        mean = target * INTERCEPT_SQUARE / (INTERCEPT_SQUARE + self.mean_noise)
         return np.concatenate([[mean - float(features @ slopes)], slopes])
 
     @property
@@ -134,7 +134,7 @@ class NoisyLoss:
         noise = 2 * vector**2 * (1 + float(np.mean(features**2))) + beside * (target**2 + slopes * (1 + 3 / d))
         effect = np.minimum(q * slopes / d, (u**2 + noise) / np.maximum(q, _GRAIN))
         lost = np.maximum(noise * self.shares, self.explained**2 * effect)
-        return min(self.mean_noise + beside * slopes, _INTERCEPT_SQUARE) + float(lost.sum())
+        return min(self.mean_noise + beside * slopes, INTERCEPT_SQUARE) + float(lost.sum())
 
     @property
     def covariance(self) -> tuple[float, float]:

@@ -11,7 +11,7 @@ With weights an answer is a weighted quantile (`WeightCost`), or the value at a 
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from fractions import Fraction
 from functools import cached_property, partial
@@ -26,7 +26,7 @@ from epsilons.display import show_count
 from epsilons.errors import Argument, PlanError
 from epsilons.guarantee import NANO
 from epsilons.noise.entropy import Entropy
-from epsilons.noise.segments import SegmentSampler
+from epsilons.noise.segments import Block, SegmentSampler
 from epsilons.preferences import Levels
 from epsilons.statistics.additive import Axis, product_distribution
 from epsilons.statistics.base import Answer, Floats, RowScope, Scope, Statistic, Weighting
@@ -75,6 +75,7 @@ class Order(Statistic):
 
     def __post_init__(self) -> None:
         object.__setattr__(self, "bounds", check_bounds(self.bounds, self.label))
+        object.__setattr__(self, "span", self.bounds)
         if self.step is not None:
             object.__setattr__(self, "step", check_step(self.step))
         if not 2 <= self.points <= MAX_POINTS:
@@ -259,14 +260,18 @@ class Order(Statistic):
         return labels, np.concatenate(logs)
 
     def sampler(self, question: Question, weighting: Weighting, cells: SortedCells) -> SegmentSampler:
+        """What draws an answer."""
+        return SegmentSampler(*self.blocks(question, weighting, cells))
+
+    def blocks(self, question: Question, weighting: Weighting, cells: SortedCells) -> tuple[Iterator[Block], Fraction]:
         """The answers as segments of equal cost; people without any weight must not even shape the segments."""
         used = np.array([w > 0 for w in weighting.weights])
         if not used.all():
             cells = SortedCells(cells.keys[used[cells.codes(0, cells.people)]], cells.missing, cells.levels)
-        cost, unit = self._cost(question, weighting, cells)
-        return SegmentSampler(outward(self.points, cells, cost), unit)
+        cost, unit = self.cost(question, weighting, cells)
+        return outward(self.points, cells, cost), unit
 
-    def _cost(self, question: Question, weighting: Weighting, cells: SortedCells) -> tuple[Cost, Fraction]:
+    def cost(self, question: Question, weighting: Weighting, cells: SortedCells) -> tuple[Cost, Fraction]:
         """The cost per grid point and the weight of one unit of it in the exponent."""
         # A person's rows share their loss, over all groups together.
         half = Fraction(1, 2 * NANO)

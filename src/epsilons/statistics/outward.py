@@ -133,6 +133,14 @@ def outward(points: int, cells: SortedCells, cost: Cost) -> Iterator[Block]:
         size = min(2 * size, max(_FIRST_BLOCK, _MOST_ENTRIES // cells.levels))
 
 
+def price_points(points: int, cells: SortedCells, cost: Cost) -> Costs:
+    """What every point of a small grid costs, at once: where all of them are possible and all are wanted."""
+    place = cells.cells(0, cells.people) * cells.levels + cells.codes(0, cells.people)
+    here = np.bincount(place, minlength=points * cells.levels).reshape(points, cells.levels)
+    upto = np.cumsum(here, axis=0)
+    return cost.at(upto - here, upto)[0]
+
+
 class _Side:
     """One direction of the listing: what remains of it and what its last point cost."""
 

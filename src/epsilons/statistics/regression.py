@@ -39,6 +39,7 @@ from epsilons.statistics.noisy_loss import WEIGHT_SQUARE, Floats, NoisyLoss
 from epsilons.summaries import People
 from epsilons.summaries.cells import Integers
 from epsilons.summaries.models import MAX_PEOPLE, MODEL_STEPS, merge_levels
+from epsilons.summaries.words import Words
 
 #: The noise grows with the square of the number of features; beyond this no model is worth it.
 MAX_FEATURES = 200
@@ -60,6 +61,8 @@ class Regression(Average):
     #: Whether everyone on the roster has a whole row: their number is public, and whoever is missing stands at x_j^2 =
     #: 1/2, t^2 = 1 and 0 in all other cells.
     complete: bool = field(default=False, kw_only=True)
+    #: A table's columns of words, which are spread into features (`find_words`).
+    words: Words = field(default=(), kw_only=True)
 
     family: ClassVar[str] = "regression"  # type: ignore[misc]
     #: The target's weight kappa beside features of weight one.
@@ -87,8 +90,8 @@ class Regression(Average):
         return 1 if self.scope is None else self.scope.rows
 
     def identity(self) -> str:
-        named, bounds, _, complete, *own = ((field.name, getattr(self, field.name)) for field in fields(self))
-        told = [complete] if self.complete else []
+        named, bounds, _, complete, words, *own = ((one.name, getattr(self, one.name)) for one in fields(self))
+        told = [complete] * self.complete + [words] * bool(self.words)
         return spell(type(self).__name__, **dict([named, bounds, ("rows", self.rows), *own, *told]))
 
     def completed(self) -> Statistic | None:
@@ -195,10 +198,14 @@ class Regression(Average):
         offset = sum(slope * (low / 2 + high / 2) for slope, (low, high) in pairs)
         return {"intercept": float(weights[0]) - offset, **slopes}
 
+    def strayed(self, question: Question, loss: NoisyLoss) -> Moments:
+        """`moments` once sums are out: as guessed, unless they show how far targets stray from any model."""
+        return self.guess(question)
+
     @property
-    @abstractmethod
     def unit(self) -> float:
         """What one step on [-1, 1] of a prediction is worth."""
+        return float(self.span[1] / 2 - self.span[0] / 2)
 
     @property
     def max_error(self) -> float:  # type: ignore[override]
@@ -260,8 +267,8 @@ class LinearRegression(Regression):
         return _told("r2", "R2", min(r2, 1.0), error, "from the released sums; a constant has 0")
 
     @property
-    def unit(self) -> float:
-        return self.target_bounds[1] / 2 - self.target_bounds[0] / 2
+    def span(self) -> tuple[float, float]:
+        return self.target_bounds
 
     def unscale(self, weights: Floats) -> dict[str, float]:
         model = {name: self.unit * weight for name, weight in super().unscale(weights).items()}
@@ -284,6 +291,10 @@ class LogisticRegression(Regression):
         """Errors are those of probabilities: a log-odds moves one by a quarter of itself at most."""
         return 0.5
 
+    def strayed(self, question: Question, loss: NoisyLoss) -> Moments:
+        target = max(abs(loss.means[1]) - 2 * math.sqrt(loss.mean_noise), 0.0)  # sqrt(p(1-p)) but for noise
+        return self.moments(self.unit * math.sqrt(1 - target**2) if question.spread is None else question.spread, None)
+
     def quality(self, loss: NoisyLoss) -> dict[str, Any]:
         """The part of people whose class it tells, if within each class log-odds are about normal."""
         (shared, off), (spread, wide) = loss.covariance, loss.spread
@@ -297,7 +308,7 @@ class LogisticRegression(Regression):
             within = spread - together**2 / (1 - target**2)
             first, second = target - together / (1 - target), target + together / (1 + target)
             sides = [((1 + target) / 2, second), ((1 - target) / 2, -first)]
-            return sum(part * _normal(side / math.sqrt(max(within, 1e-12))) for part, side in sides)
+            return sum(part * (1 + math.erf(side / math.sqrt(2 * max(within, 1e-12)))) / 2 for part, side in sides)
 
         if not loss.slopes.any():
             return _told("accuracy", "Accuracy", often, doubt, "that of a constant")
@@ -310,10 +321,6 @@ class LogisticRegression(Regression):
 def _told(key: str, name: str, found: float, error: float, beside: str) -> dict[str, Any]:
     sentence = f"{name} about {found:.3g} ± {error:.2g} ({beside})."
     return {key: float(found), f"{key}_error": float(error), "quality": sentence}
-
-
-def _normal(z: float) -> float:
-    return (1 + math.erf(z / math.sqrt(2))) / 2
 
 
 def _features(given: Mapping[str, Any], over: RowScope) -> tuple[Any, Any, Scope | None]:
@@ -331,12 +338,13 @@ def _linear(given: Mapping[str, Any], over: RowScope) -> Statistic:
     target = given["bounds_y"] if "bounds_X" in given else given["target"]
     if target is None and "bounds_X" in given:
         raise PlanError("There are no bounds for the target.", rule=BOUNDS_RULE, suggest=Argument("bounds_y", (0, 100)))
-    return LinearRegression(names, bounds, target, scope=scope, complete=over.complete)
+    return LinearRegression(names, bounds, target, scope=scope, complete=over.complete, words=given.get("words", ()))
 
 
 def _logistic(given: Mapping[str, Any], over: RowScope) -> Statistic:
     names, bounds, scope = _features(given, over)
-    return LogisticRegression(names, bounds, given["classes"], scope=scope, complete=over.complete)
+    words = given.get("words", ())
+    return LogisticRegression(names, bounds, given["classes"], scope=scope, complete=over.complete, words=words)
 
 
 _TWO = "Public bounds of the features: two numbers, or two lists."
@@ -358,8 +366,8 @@ _LINEAR = Entry(
 Least squares with an intercept. Values beyond the public bounds go to the bound; incomplete people add nothing.
 
 The row `X[i]` and the target `y[i]` belong to a person whose epsilon is `epsilons[i]`. `bounds_X` is a pair of numbers
-for all features, or of lists with an entry per feature. `features` names them. The answer is a dict from "intercept"
-and the features' names to coefficients in the units of the data.""",
+for all features, or of lists with an entry per feature, whose names are `features`; or a dict with a pair or a list of
+words for each. The answer is a dict from "intercept" and the features' names to coefficients in the data's units.""",
     table_doc="Least squares of a column on others, with an intercept; `bounds` are public bounds of these columns.",
     examples="""\
 >>> import epsilons as eps

@@ -51,6 +51,7 @@ class Bounded(Additive):
 
     def __post_init__(self) -> None:
         object.__setattr__(self, "bounds", check_bounds(self.bounds, self.name))
+        object.__setattr__(self, "span", self.bounds)
 
     @cached_property
     def middle(self) -> Fraction:
@@ -120,6 +121,10 @@ class Sum(Bounded):
         value = expected * (high - low) / 4 if location is None else 0.0
         rows = doubt(self.scope.fraction, density) * (1 + most) / 2
         return Moments(mean, max(square - mean**2, 0.0), math.hypot(value, rows * middle))
+
+    def related(self, question: Question) -> tuple[str, float]:
+        """Of rows that count, also how many of a level's do."""
+        return "mean" if self.scope is None else "sum per person", super().related(question)[1]
 
     def learn(self, question: Question, guessed: Moments, mean: float, doubt: float) -> Moments:
         """Whether a row counts matters the more, the farther from zero the values are that the sum shows."""

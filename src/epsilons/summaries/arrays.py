@@ -204,6 +204,8 @@ def cells(statistic: Order, values: NDArray[Any], codes: Codes, levels: int) -> 
     return SortedCells(keys, missing, levels)
 
 
+#: Makes columns of numbers of columns of words.
+Spread = Callable[[list[NDArray[Any]]], list[NDArray[Any]]]
 Summary = Callable[[Any, Any, Codes, int, There], list[Integers]]
 #: The summaries that add up over people. A person of an array has one row: counting people is counting rows.
 SUMMARIES: dict[str, Summary] = {"ones": ones, "people": ones, "signs": signs, "bins": bins, "steps": steps}
@@ -293,9 +295,9 @@ class Rows:
     target: NDArray[Any]
 
     @classmethod
-    def pair(cls, features: Any, target: Any) -> Rows:
+    def pair(cls, features: Any, target: Any, spread: Spread | None = None) -> Rows:
         """Features and target as the caller has them; only types and shapes are looked at."""
-        matrix = as_matrix(features)
+        matrix = as_matrix(features, spread)
         if len(matrix) == 0:
             raise DataError("There are no people.", rule=_SHAPE, suggest="one row and one epsilon per person")
         return cls(matrix, check_values(target, len(matrix)))
@@ -329,8 +331,11 @@ def _check_length(values: int, people: int) -> None:
         raise DataError(f"{show_count(values, 'value')} and {show_count(people, 'epsilon')}.", rule=rule, suggest=hint)
 
 
-def as_matrix(table: Any) -> NDArray[np.float64]:
-    """A table of numbers, one row per person, from an array, a frame or lists: what is no number is missing."""
+def as_matrix(table: Any, spread: Spread | None = None) -> Floats:
+    """A table of numbers, one row per person, from an array, a frame or lists: what is no number is missing.
+
+    `spread` makes columns of numbers of those of words.
+    """
     columns: Any = None
     if hasattr(table, "columns"):
         arrow = table.columns if hasattr(table, "itercolumns") else list(table)
@@ -340,10 +345,13 @@ def as_matrix(table: Any) -> NDArray[np.float64]:
         widths = {*map(len, rows)} - {0}
         # Where nobody has a row, entries are those of one feature: that the only row is missing refuses nothing.
         columns = itertools.zip_longest(*rows) if len(widths) == 1 else () if widths or not rows else [list(table)]
+    if columns is None and spread is not None and np.ndim(table) == 2:
+        columns = np.asanyarray(table).T
     if columns is None:
         matrix = as_doubles(as_numbers(read_values(table), "X holds"))
     else:
-        read = [as_doubles(as_numbers(read_values(column), "X holds")) for column in columns]
+        found = [read_values(column) for column in columns]
+        read = [as_doubles(as_numbers(column, "X holds")) for column in (found if spread is None else spread(found))]
         matrix = np.stack(read, axis=1) if read else np.empty(0)
     if matrix.ndim != 2 or matrix.shape[1] == 0:
         raise DataError(f"X comes in {matrix.ndim} dimensions, or empty.", rule=_SHAPE, suggest="X.reshape(-1, 1)")

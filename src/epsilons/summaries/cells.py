@@ -60,7 +60,7 @@ class SortedCells:
         """People per level before every 4,096th entry, and in all."""
         entries, levels = self._entries, self.levels
         found = np.zeros((-(-len(entries) // STRIDE) + 1, levels), np.int64)
-        rows = np.arange(_PIECE) // STRIDE * levels
+        rows = np.arange(min(_PIECE, len(entries))) // STRIDE * levels
         for start in range(0, len(entries), _PIECE):
             codes = entries[start : start + _PIECE] & _LEVEL
             into = found[start // STRIDE + 1 :][: _PIECE // STRIDE]

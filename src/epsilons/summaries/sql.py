@@ -24,6 +24,7 @@ from epsilons.summaries.arrays import STEPS
 from epsilons.summaries.cells import LEVEL_BITS, CellCounts, CellRows, Integers
 from epsilons.summaries.columns import NO_CELL, Keys, as_double, bin_of, grid_cell, integers, model_step, row_step
 from epsilons.summaries.models import MAX_PEOPLE, MODEL_STEPS
+from epsilons.summaries.words import find_words
 
 if TYPE_CHECKING:
     from epsilons.statistics.base import Statistic
@@ -239,10 +240,18 @@ def products(statistic: LinearRegression, kind: Column) -> tuple[exp.Expr, exp.E
 
 def class_products(statistic: LogisticRegression, kind: Column) -> tuple[exp.Expr, exp.Expr]:
     """(the target's step, 1 for a row that has a target), where it is one of two classes."""
-    labels = [literal(label, kind) for label in statistic.classes]
-    is_second = exp.If(this=exp.EQ(this=column(kind.name), expression=labels[1].copy()), true=double(MODEL_STEPS))
-    is_either = exp.In(this=column(kind.name), expressions=labels)
-    return exp.Case(ifs=[is_second], default=double(-MODEL_STEPS)), bit(is_either)
+    return _is_label(kind, statistic.classes[1]), _has_label(kind, statistic.classes)
+
+
+def _is_label(kind: Column, label: Any) -> exp.Expr:
+    """The highest step for rows that have a label, the lowest for others."""
+    same = exp.If(this=exp.EQ(this=column(kind.name), expression=literal(label, kind)), true=double(MODEL_STEPS))
+    return exp.Case(ifs=[same], default=double(-MODEL_STEPS))
+
+
+def _has_label(kind: Column, labels: Sequence[Any]) -> exp.Expr:
+    """1 for a row that has one of the labels."""
+    return bit(exp.In(this=column(kind.name), expressions=[literal(label, kind) for label in labels]))
 
 
 Summary = Callable[[Any, Column | None], Aggregate]
@@ -324,17 +333,24 @@ def _products(prepared: Prepared, statistic: Regression, kind: Column | None, wh
     if prepared.rows > MAX_PEOPLE:
         raise PlanError("The table has too many rows for a model.", rule=f"At most {MAX_PEOPLE:,}.")
     assert kind is not None
-    features = [prepared.schema.number(name) for name in statistic.names]
     target, has_target = MODELS[statistic.summary](statistic, kind)
-    placed = [model_step(each, pair) for each, pair in zip(features, statistic.bounds, strict=True)] + [target]
+    schema, placed, spread = prepared.schema, [], find_words(statistic.words)
+    there = [_has_label(schema.find(name), words) for name, words in statistic.words]
+    for name, pair in zip(statistic.names, statistic.bounds, strict=True):
+        if name in spread:
+            text, word = spread[name]
+            placed.append(_is_label(schema.find(text), word))
+        else:
+            placed.append(model_step(schema.number(name), pair))
+            there.append(present(schema.number(name)))
     piece = whole(0)
     if prepared.rows > _PIECE:  # so many people in each, with all their rows
         number, people = cast(column(prepared.person or ""), "DOUBLE"), double(_PIECE // statistic.rows)
         piece = cast(exp.Floor(this=exp.Div(this=number, expression=people)), "INT")
     outputs = {"level": column(prepared.level), "piece": piece}
-    outputs |= {f"z{place}": tree for place, tree in enumerate(placed, 1)}
+    outputs |= {f"z{place}": tree for place, tree in enumerate([*placed, target], 1)}
     named = [exp.alias_(tree, name) for name, tree in outputs.items()]
-    inner = prepared.select(named, [*map(present, features), has_target], where)
+    inner = prepared.select(named, [*there, has_target], where)
 
     def add(j: int, k: int) -> exp.Expr:
         """z_0 is the constant `MODEL_STEPS`: a product with it is added up without it, and multiplied afterwards."""

@@ -193,8 +193,10 @@ def test_where_nobody_may_count_no_error_is_stated_and_the_interval_is_wide() ->
     assert len(none) > 30
     assert all(one.interval()[1] - one.interval()[0] > 90 for one in none)
     nothing, _ = asked(0.002, 1000, "minimum", assume="nothing")
-    assert all(one.error is not None for one in nothing)
-    assert max(one.error for one in nothing) == 100
+    # An error as wide as the bounds would say nothing.
+    assert sum(one.error is None for one in nothing) > 30
+    assert all(one.interval() == (0, 100) for one in nothing if one.error is None)
+    assert all(one.error < 100 for one in nothing if one.error is not None)
 
 
 def test_if_nothing_is_assumed_the_worst_that_weights_can_do_is_stated() -> None:

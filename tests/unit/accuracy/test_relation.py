@@ -12,11 +12,14 @@ import pyarrow as pa
 import pytest
 
 import epsilons as eps
+from epsilons.accuracy.intervals import FractionBar
 from epsilons.accuracy.relation import LevelAnswer, Relation
+from epsilons.mechanisms.base import create
+from epsilons.preferences import roster_of
 from epsilons.statistics import order
-from epsilons.statistics.base import Question
+from epsilons.statistics.base import Answer, Question, Scope
 from epsilons.statistics.count import Count
-from epsilons.statistics.total import Mean
+from epsilons.statistics.total import Mean, Sum
 from epsilons.testing import seeded
 
 LEVELS = np.repeat([0.1, 0.5, 2.0], [540, 370, 90])
@@ -41,6 +44,9 @@ def test_the_condition_is_in_the_units_of_the_column() -> None:
     assert Question(wage, assume=0.3).condition() == "no level's expected mean is further than 120 from everyone's"
     assert "further than 30 from" in Question(wage, assume=0.3, spread=100).condition()
     assert "expected share is further than 0.15 from" in Question(Count(), assume=0.3).condition()
+    # What a person adds to a sum of rows that count depends on how many of a level do, as well as on their values.
+    assert "expected sum per person is further than" in Question(Sum((0.0, 1.0), Scope()), assume=0.3).condition()
+    assert "expected mean is further than" in Question(Sum((0.0, 1.0)), assume=0.3).condition()
     median = Question(order.median((0, 1)), assume=0.3)
     assert "share of people below the answer is further than 0.15" in median.condition()
     assert "nothing is assumed" in eps.plan("max", LEVELS, bounds=(0, 1)).assumption, "no distance of 0"
@@ -70,7 +76,63 @@ def test_a_guess_that_is_certain_leaves_a_condition(statistic: str, density: int
     assert answer.assumption.startswith("no level's expected ")
     assert "however" not in str(answer)
     plan = eps.plan(statistic, LEVELS, density=density, **own)
-    assert plan.assumption == plan["weighted"].assumption == answer.assumption
+    assert plan.assumption == plan["weighted"].assumption
+    # A count's distances are told at its guess before the answer, and then at what was released.
+    guessed = (
+        "" if statistic == "sum" else ", at a share of 1e-06 (given)" if density == 0 else ", at a share of 1 (given)"
+    )
+    assert plan.assumption.endswith(f" from everyone's{guessed}")
+    assert (plan.assumption == answer.assumption) == (statistic == "sum")
+
+
+@pytest.mark.parametrize(("strict", "loose", "failed"), [(0, 22, 0.7), (0, 25, 0.9), (40, 2, 0.0), (8, 25, 0.05)])
+def test_an_interval_holds_whenever_the_condition_beside_it_is_true(strict: int, loose: int, failed: float) -> None:
+    """Rare ones, and a fifth of the people alone are asked: exact over all noises, where levels are far apart.
+
+    A distance told at a guess of one half, and allowed for at every count's own spread, `failed` so often.
+    """
+    levels, true = roster_of(np.repeat([0.1, 1.0], [800, 200])).levels, strict + loose
+    question, mechanism = Question(Count(), assume=0.3), create("threshold", Count(), threshold=1, rescale=True)
+    apart = max(abs(strict / 800 - true / 1000), abs(loose / 200 - true / 1000))
+    told, missed, before = 0.0, 0.0, 0.0
+    for noise in range(-12, 13):
+        chance, answer = math.tanh(0.5) * math.exp(-abs(noise)), Answer(min(max(5 * (loose + noise), 0), 1000))
+        (bar,) = mechanism.error_bars(question, levels, answer) or ()
+        assert isinstance(bar, FractionBar)
+        said = mechanism.condition(question, levels, answer).split("further than ")[1].split()[0]
+        holds = float(said) >= apart
+        ends = [one.interval(answer.value, 0.95, False) for one in (bar, replace(bar, told=0.0))]
+        now, then = (not low <= true <= high for low, high in ends)
+        told, missed, before = told + chance * holds, missed + chance * (holds and now), before + chance * then
+    assert missed <= 0.05
+    assert told > 0.25
+    assert apart < 0.15
+    assert before >= failed
+
+
+@pytest.mark.parametrize("mechanism", ["exponential", "mixed", "weighted", "sample", "stretching"])
+def test_every_count_tells_its_condition_at_the_released_share(mechanism: str) -> None:
+    ones = np.arange(1000) % 20 == 0
+    answer = eps.count(ones, LEVELS, mechanism=mechanism, entropy=seeded(1))
+    planned = eps.plan("count", LEVELS)[mechanism].assumption
+    assert planned == "no level's expected share is further than 0.15 from everyone's, at a share of 0.5 (guessed)"
+    told = float(answer.assumption.removeprefix("no level's expected share is further than ").split()[0])
+    assert told == pytest.approx(0.3 * math.sqrt(0.05 * 0.95), rel=0.5)
+    # The interval allows for what is told; that of mixed levels adds it up beforehand.
+    assert answer.models is not None
+    assert mechanism == "mixed" or vars(answer.models[0])["told"] == pytest.approx(told, rel=1e-3)
+
+
+def test_counts_by_key_tell_the_condition_of_each() -> None:
+    groups = np.array(["rare"] * 20 + ["common"] * 980)
+    asked: dict[str, Any] = {"categories": ["rare", "common", "half"], "mechanism": "weighted"}
+    answer = eps.histogram(groups, LEVELS, **asked, entropy=seeded(1))
+    assert answer.models is not None
+    told = [vars(bar)["told"] for bar in answer.models]
+    said = f"further than {min(told):.4g} to {max(told):.4g} from everyone's, each by its own number"
+    assert answer.assumption == f"no level's expected share is {said}"
+    plan = eps.plan("histogram", LEVELS, **asked)
+    assert plan.assumption.endswith(" from everyone's, at a share of 0.3333 (guessed)")
 
 
 def test_a_guess_that_an_error_rests_on_is_part_of_the_condition() -> None:
@@ -84,10 +146,10 @@ def test_a_guess_that_an_error_rests_on_is_part_of_the_condition() -> None:
     even, bent = (
         str(getattr(eps, name)(values, LEVELS, **given, mechanism="minimum")) for name in ("mean", "variance")
     )
-    assert told not in even
+    assert f"however preferences and values relate; for a population: {told}" in even
     assert f"however preferences and values relate, if {told}" in bent
     worst = eps.mean(values, LEVELS, **given, assume="nothing", complete=True)
-    assert told not in str(worst)
+    assert f"however preferences and values relate; for a population: {told}" in str(worst)
     # A quantile has its error from its own cells.
     assert "spread by" not in str(eps.median(values, LEVELS, **given))
     # The error of `robust` is expected under the assumption, its interval alone holds without.
@@ -119,7 +181,7 @@ def buy(**options: Any) -> tuple[Any, dict[str, Any], Relation]:
     """(values, what later questions are given, what was found), of people who are hardly related to their values."""
     values = np.random.default_rng(1).normal(50, 10, len(LEVELS) * 20)
     given: dict[str, Any] = {"epsilons": np.repeat(LEVELS, 20), "bounds": (0, 100), **options}
-    return values, given, eps.relation(values, **given, share=0.2, entropy=seeded(5))
+    return values, given, eps.relation(values, **given, share=0.9, entropy=seeded(5))
 
 
 def test_a_relation_that_was_bought_is_a_distance_whatever_spread_is_guessed_later() -> None:
@@ -129,9 +191,10 @@ def test_a_relation_that_was_bought_is_a_distance_whatever_spread_is_guessed_lat
     said = f"no level's expected mean is further than {found.distance:.4g} from everyone's, as was found, 95% sure"
     for spread in (None, 5.0, 40.0):
         guess = "" if spread is None else f", and values spread by about {spread:g} (given)"
-        later = eps.mean(values, share=0.8, assume=found, spread=spread, mechanism="weighted", **given)
+        later = eps.mean(values, share=0.05, assume=found, spread=spread, mechanism="weighted", **given)
         assert later.assumption == said + guess
-        plan = eps.plan("mean", given["epsilons"], bounds=(0, 100), complete=True, assume=found, spread=spread)
+        asked = {"share": 0.05, "bounds": (0, 100), "complete": True, "assume": found, "spread": spread}
+        plan = eps.plan("mean", given["epsilons"], **asked)
         assert plan.assumption == said + guess
         assert plan.question.assume * plan.question.statistic.related(plan.question)[1] == pytest.approx(found.distance)
         guessed = replace(plan.question, spread=3.0, known=(("spread", "from release 7"),))
@@ -152,7 +215,7 @@ def test_a_relation_that_was_bought_speaks_of_nothing_else(name: str, changed: d
     with pytest.raises(eps.PlanError, match="says nothing about this question") as raised:
         getattr(eps, name)(values, assume=found, **(given | changed))
     assert hint in str(raised.value)
-    later = eps.sum(values, assume=found, mechanism="weighted", **given)
+    later = eps.sum(values, share=0.05, assume=found, mechanism="weighted", **given)
     assert later.assumption.endswith("as was found, 95% sure")
 
 
@@ -164,6 +227,7 @@ def test_a_relation_of_one_column_is_not_that_of_another() -> None:
     by_column = eps.Preferences.from_column("epsilon")
     with eps.Dataset(frame, person="id", preferences=by_column, ledger="memory", ceiling=10, **told) as people:
         found = people.relation("wage", share=0.2)
+        assert "centre" not in found.sentence
         later = people.mean("wage", assume=found, mechanism="weighted", spread=2.0)
         said = f"further than {found.distance:.4g} from everyone's, as was found by release 1, 95% sure"
         assert later.assumption.endswith(f"{said}, and values spread by about 2 (given)")
@@ -185,6 +249,9 @@ def test_a_relation_of_one_column_is_not_that_of_another() -> None:
 def test_a_relation_says_where_missing_values_stand() -> None:
     assert "centre" not in buy(complete=True)[2].sentence
     assert buy()[2].sentence.endswith("Missing values stand at the centre of the bounds.")
+    # Nothing is missing by type, nor by the steward's word (`found` of a declared column, above).
+    assert "centre" not in eps.relation(np.arange(100), [0.5, 2.0] * 50, bounds=(0, 100)).sentence
+    assert "centre" in eps.relation(list(range(100)), [0.5, 2.0] * 50, bounds=(0, 100)).sentence
 
 
 @pytest.mark.parametrize("related", [0.0, 0.5])
@@ -200,6 +267,34 @@ def test_the_bound_holds_as_often_as_it_says(related: float) -> None:
         rows = [LevelAnswer("", n, mean, 0.3, 100 / n, scale).to_dict() for n, mean, scale in pairs]
         held += Relation.of(rows).bound >= np.abs(far).max() / 10
     assert held >= 190
+
+
+def test_values_that_spread_more_than_is_guessed_do_not_look_related() -> None:
+    """Ones and zeros spread by h, twice the default guess; what is not known of a spread is allowed for."""
+    grants, rng = np.repeat([0.3, 1.0, 5.0], 300), np.random.default_rng(3)
+    asked: dict[str, Any] = {"bounds": (0, 1), "complete": True, "mechanism": "mixed", "assume": 0}
+    alarms = 0
+    for seed in range(60):
+        answer = eps.mean(rng.random(900) < 0.5, grants, entropy=seeded(seed), **asked)
+        contradicted = "contradict" in answer.assumption
+        assert contradicted == ("look related" in answer.details["relation"]["sentence"])
+        alarms += contradicted
+        assert all(row["sampling_variance"] * 300 > 0.2 for row in answer.details["levels"])
+    assert alarms <= 2
+    related = eps.mean(rng.random(900) < np.repeat([0.2, 0.5, 0.8], 300), grants, **asked)
+    assert "contradict" in related.assumption
+    # Nobody's one says little of few people: a level that agrees is not known to be without any.
+    few = eps.mean(np.zeros(15, bool), np.repeat([3.0, np.inf], [10, 5]), **asked)
+    assert few.details["levels"][1]["sampling_variance"] > 0.1 / 5
+
+
+def test_a_relation_names_the_spread_that_it_takes_at_its_word() -> None:
+    values, given, found = buy(complete=True, spread=10.0)
+    assert [row.sampling_variance * row.people for row in found.levels] == pytest.approx([100] * len(found.levels))
+    assert found.sentence.endswith("spreads of 10 if values spread by about 10 (given).")
+    later = eps.mean(values, assume=found, share=0.05, mechanism="weighted", **{**given, "spread": None})
+    assert later.assumption.endswith("as was found, 95% sure if values spread by about 10 (given)")
+    assert found.distance < buy(complete=True)[2].distance
 
 
 def test_an_answer_that_its_levels_contradict_says_so() -> None:

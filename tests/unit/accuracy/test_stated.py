@@ -2,16 +2,22 @@
 
 from __future__ import annotations
 
+import math
+from fractions import Fraction
+
 import numpy as np
 import pytest
 
 from epsilons.accuracy.additive import Effect, LinearAccuracy
 from epsilons.accuracy.quantiles import QuantileBar
+from epsilons.guarantee import NANO
 from epsilons.mechanisms.base import create, weighting_of
 from epsilons.preferences import roster_of
 from epsilons.release import make_release
+from epsilons.statistics import brackets, order
 from epsilons.statistics.additive import Additive
 from epsilons.statistics.base import Answer, Floats, Question
+from epsilons.statistics.brackets import Bracket, Split, nearest_cut, place_cuts, settle, weigh_cells
 from epsilons.statistics.count import Count
 from epsilons.statistics.total import Mean
 from epsilons.statistics.variance import Variance
@@ -84,3 +90,35 @@ def test_the_error_of_a_median_knows_of_values_that_many_share() -> None:
     even = 0.3 * np.diff(edges)
     assert error_of(heaps) > 1.5 * error_of(even)
     assert error_of(even + np.tile([0.9, -0.9, 0.0], 3)) < 1.2 * error_of(even)
+
+
+def jump_errors(part: str) -> tuple[float, float]:
+    """(real, stated) root mean squares of a median over the exact law of its first draw, with cells as they are."""
+    roster = roster_of(np.full(200, 0.25))
+    statistic = order.median((0.0, 1200.0), 5.0).paying_for_interval(Fraction(part))
+    question, mechanism = Question(statistic, assume=0.0), create("minimum", statistic)
+    cells = ArrayPeople.of(np.random.default_rng(1).gamma(4, 5, 200), roster).cells(statistic)
+    weighting, split = weighting_of(mechanism, question, roster.levels), Split.of(statistic, "absent")
+    true = statistic.value(statistic.cell_at_rank(cells))
+    nearest, real, stated = nearest_cut(statistic, Fraction(50), 200), 0.0, 0.0
+    for first, chance in zip(*statistic.sampler(question, weighting, cells).probabilities(), strict=True):
+        cuts = place_cuts(int(first), statistic.points, nearest)
+        weights = np.array(weigh_cells(cells, cuts, split.cell_weights(weighting)), float) / NANO
+        bracket = Bracket(int(first), cuts, tuple(weights.tolist()))
+        value = statistic.value(settle(bracket, 0.5, statistic.points, split.pull(0.5, len(weights))))
+        error = mechanism.stated_error(question, roster.levels, Answer(value, brackets=(bracket,)))
+        real, stated = real + chance * (value - true) ** 2, stated + chance * float(error) ** 2
+    return math.sqrt(real), math.sqrt(stated)
+
+
+def test_a_median_that_jumped_says_how_far(monkeypatch: pytest.MonkeyPatch) -> None:
+    """With little left for the first draw it lands far from all values once in a hundred times, and the cells show it.
+
+    The answer is then where they say, and its error what they leave open; the draw is four times as far off.
+    """
+    real, stated = jump_errors("0.6")
+    assert real < 1.5 * stated < 4 * real
+    monkeypatch.setattr(QuantileBar, "_coarse", lambda *given: 0.0)
+    assert real > 2.5 * jump_errors("0.6")[1]
+    monkeypatch.setattr(brackets, "_CONTRADICTED", math.inf)
+    assert jump_errors("0.6")[0] > 3 * real

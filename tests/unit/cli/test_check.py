@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 from pathlib import Path
 from typing import Any
 
@@ -60,7 +61,7 @@ def test_it_names_the_flags_that_registering_would_ask_for(
     told = run(capsys, "check", "people.toml")
     assert "Levels would mean more than before ('strict' 0.1 → 0.2), for 10 people." in told
     assert "Try: --loosen 10, or everything as it was" in told
-    assert "10 people prefer a larger epsilon: registering with --loosen 10 grants it." in told
+    assert "The source gives 10 people a larger epsilon: registering with --loosen 10 grants it." in told
     assert "confirm=" not in told
     assert "loosen=" not in told
 
@@ -84,6 +85,31 @@ def test_it_shows_what_would_hold_and_not_what_the_source_asks_for(
     assert "Settled anew: ceiling 10 → 2; who had more comes down" in run(capsys, "register", "people.toml")
     with eps.Dataset.from_toml("people.toml") as people:
         assert {(one.name, one.epsilon): one.people for one in people.describe().levels} == shown
+    named = json.loads(run(capsys, "ledger", "show", "people.toml", "--json"))["levels"]
+    assert [(level["name"], level["people"]) for level in named] == [("strict", 11), ("open", 27), (None, 1)]
+    assert " open 1 27 1 1 0 " in run(capsys, "ledger", "show", "people.toml")
+
+
+def test_how_many_own_words_a_looser_source_goes_against_is_told_before_and_after(
+    file: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    run(capsys, "register", "people.toml")
+    run(capsys, "person", "level", "people.toml", "1", "strict")
+    write(tmp_path, levels=LEVELS | {"wide": 2.0})
+    table = pa.parquet.read_table(tmp_path / "wages.parquet")
+    wide = pa.array(["wide" if one == "open" else one for one in table["level"].to_pylist()])
+    pa.parquet.write_table(table.set_column(1, "level", wide), tmp_path / "wages.parquet")
+    told = "The source gives 30 people a larger epsilon, 1 of them against their own word: "
+    seen = run(capsys, "check", "people.toml")
+    assert f"{told}registering with --loosen 30 grants it." in seen
+    assert "looser, waiting, against an own word 1 " in seen
+    assert app.main(["register", "people.toml", "--loosen", "29"]) == 7
+    assert "30 people would have a larger epsilon than before. 1 of them said something stricter themselves." in (
+        capsys.readouterr().err
+    )
+    assert app.main(["register", "people.toml"]) == 0
+    assert f"{told}epsilons register people.toml --loosen 30" in capsys.readouterr().err
+    assert "own words that give way to the source 1" in run(capsys, "register", "people.toml", "--loosen", "30")
 
 
 def test_levels_of_a_second_dataset_are_told_as_flags(
@@ -100,6 +126,15 @@ def test_levels_of_a_second_dataset_are_told_as_flags(
     assert "Try: --loosen 30, or everything as it was" in told
     assert app.main(["register", "people.toml"]) == 7
     assert app.main(["register", "people.toml", "--redefine", "--loosen", "30"]) == 0
+    write(tmp_path)  # wages as it was registered: who reads that open is 1 is not taken to say 2
+    capsys.readouterr()
+    assert app.main(["person", "level", "people.toml", "4", "open"]) == 7
+    refused = capsys.readouterr().err
+    assert "people.toml says something else than the ledger: level open 2 → 1." in refused
+    assert app.main(["count", "people.toml"]) == 7
+    assert capsys.readouterr().err == refused
+    for said in ("level people.toml 4 strict", "level people.toml 5 0.5", "withdraw people.toml 6"):
+        run(capsys, "person", *said.split())
 
 
 def test_in_python_it_speaks_python(file: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
@@ -147,8 +182,18 @@ def test_public_columns_are_said_to_have_no_effect(
 def test_a_place_that_others_may_open_is_refused_before_anything_is_registered(
     file: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
+    (around := tmp_path / "a.ledger.snapshots").mkdir(0o755)
+    (refused,) = json.loads(run(capsys, "check", "people.toml", "--json"))["refused"]
+    assert app.main(["register", "people.toml"]) == 4
+    assert refused.endswith(f"chmod 700 {around}")
+    assert not (tmp_path / "a.ledger").exists()
+    around.chmod(0o700)
     run(capsys, "register", "people.toml")
-    (place,) = (tmp_path / "a.ledger.snapshots").iterdir()
+    around.chmod(0o755)
+    assert app.main(["count", "people.toml"]) == 4
+    assert f"chmod 700 {around}\n" in capsys.readouterr().err
+    around.chmod(0o700)
+    (place,) = around.iterdir()
     place.chmod(0o755)
     file.write_text('version = "2"\n' + file.read_text())
     (refused,) = json.loads(run(capsys, "check", "people.toml", "--json"))["refused"]
@@ -200,3 +245,55 @@ def test_levels_that_are_new_or_dropped_are_named_and_so_is_a_number_for_a_label
     assert app.main(["person", "level", "people.toml", "2", "vip"]) == 3
     assert "Unknown privacy level 'vip'. Try: strict, open, public, or a number" in capsys.readouterr().err
     run(capsys, "person", "level", "people.toml", "2", "public")
+
+
+def test_the_hint_that_loosens_runs_as_pasted_where_many_preferences_name_nobody(
+    file: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    def prefer(level: str, levels: dict[str, float]) -> None:
+        write(tmp_path, levels=levels)
+        table = pa.table({"id": range(60), "level": [level] * 60})
+        pa.parquet.write_table(table, tmp_path / "levels.parquet")
+        file.write_text(file.read_text().replace("[preferences]", '[preferences]\nfile = "levels.parquet"'))
+
+    prefer("strict", LEVELS)
+    run(capsys, "register", "people.toml", "--yes")
+    prefer("open", LEVELS)
+    assert app.main(["register", "people.toml", "--yes"]) == 0
+    (told,) = re.findall("epsilons (register .*--loosen.*)", capsys.readouterr().err)
+    assert told == "register people.toml --loosen 60 --yes"
+    run(capsys, *told.split())
+    prefer("open", LEVELS | {"open": 2.0})
+    told = run(capsys, "check", "people.toml")
+    assert "The source gives 60 people a larger epsilon: registering with --loosen 60 and --yes grants it." in told
+    assert app.main(["register", "people.toml"]) == 7
+    assert "Try: --loosen 60 and --yes, or everything as it was" in capsys.readouterr().err
+
+
+def test_matters_of_the_file_are_listed_with_all_others(
+    file: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    run(capsys, "register", "people.toml")
+
+    def refusals() -> list[str]:
+        return [one.split(".")[0] for one in json.loads(run(capsys, "check", "people.toml", "--json"))["refused"]]
+
+    write(tmp_path, first=10, levels={"strict": 0.1, "open": 20})
+    above, new = "Level 'open' is 20, above the ceiling of 10", "Of 40 people, 10 are new to this ledger and 30 known"
+    assert refusals() == [above, "Levels would mean more than before ('open' 1 → 20), for 23 people", new]
+    assert app.main(["register", "people.toml"]) == 3
+    write(tmp_path, first=10, levels={"strict": 20})
+    assert refusals() == ["Level 'strict' is 20, above the ceiling of 10", "Column 'level' holds unknown levels", new]
+    seen = json.loads(run(capsys, "check", "people.toml", "--json"))
+    assert (seen["levels"], seen["enrolment"]["known"], seen["enrolment"]["tightened"]) == ([], 30, 0)
+    assert "Preferences cannot be read: levels are not shown" in run(capsys, "check", "people.toml")
+    assert app.main(["register", "people.toml"]) == 3
+    told = file.read_text()
+    file.write_text(told.replace('ledger = "sqlite:///a.ledger"', ""))
+    assert refusals()[0] == "people"  # .toml names no ledger
+    assert len(refusals()) == 3
+    assert app.main(["register", "people.toml"]) == 7
+    (tmp_path / "a.ledger").rename(tmp_path / "b.ledger")
+    write(tmp_path)
+    assert refusals() == ["The ledger that stood at this address is gone"]
+    assert app.main(["register", "people.toml"]) == 7

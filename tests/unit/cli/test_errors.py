@@ -222,7 +222,7 @@ def test_a_mistake_is_explained_without_python(home: Path, line: str, hint: str)
         ("complete = []", 'complete = "age"', 4, 'complete = ["age"]'),
         ('version = "1"', "version = 1", 4, 'version = "2026-11"'),
         ('source = "wages.parquet"', 'source = "wages.csv"', 4, 'wage = "float" under [types]'),
-        ('person = "id"', 'person = "wage"', 4, 'id = "int" under [types]'),
+        ('person = "id"', 'person = "wage"', 4, "person, if one of these says whose row it is: 'id', "),
         ("[bounds]", '[types]\nid = "int"\n[bounds]', 4, "leave [types] out"),
         ("rows_per_person = 1", "rows_per_person = 2", 7, "rows_per_person = 1"),
         ('"absent"', '"replace"', 7, 'neighbors = "absent"'),

@@ -25,6 +25,7 @@ from epsilons.cli.commands.person import read_ids
 from epsilons.errors import PreferenceError
 from epsilons.ledger.identity import digests
 from epsilons.ledger.ledger import Ledger
+from epsilons.storage import show_address
 from support.ledger_recount import balances
 from support.ledger_servers import fresh
 from support.ledgers import key, nano
@@ -64,6 +65,7 @@ def run(capsys: pytest.CaptureFixture[str], *arguments: str, status: int = 0) ->
 def test_show_says_what_is_left(book: Ledger, url: str, capsys: pytest.CaptureFixture[str]) -> None:
     told = run(capsys, "show", url, "--json")
     assert told["levels"][0] == {
+        "name": None,
         "epsilon": 0.1,
         "people": 1,
         "left": 0.1,
@@ -75,9 +77,10 @@ def test_show_says_what_is_left(book: Ledger, url: str, capsys: pytest.CaptureFi
     book.set_quota("office", questions=3)
     told = run(capsys, "show", url, "--json")
     assert told["ledger"] == book.id
+    unnamed = {"name": None, "nothing_left": 0, "questions_left": 9}
     assert told["levels"] == [
-        {"epsilon": 0.1, "people": 1, "left": 0.09, "least": 0.09, "nothing_left": 0, "questions_left": 9},
-        {"epsilon": 1.0, "people": 2, "left": 0.9, "least": 0.9, "nothing_left": 0, "questions_left": 9},
+        {**unnamed, "epsilon": 0.1, "people": 1, "left": 0.09, "least": 0.09},
+        {**unnamed, "epsilon": 1.0, "people": 2, "left": 0.9, "least": 0.9},
     ]
     assert (told["public"], told["withdrawn"], told["not_dp_since"]) == (1, 1, None)
     assert told["quotas"] == [
@@ -195,8 +198,19 @@ def test_a_dataset_file_is_answered_about_its_own_dataset(
         assert app.main(["ledger", name, "city.ledger"]) == 0
         assert "alone" not in capsys.readouterr().err
     assert "health, version 1, release 2" in run(capsys, "answers", "2", "wages.toml")
-    write(tmp_path, "other", ["ann"], ledger="city")
-    assert "No dataset is registered as 'other'" in run(capsys, "show", "other.toml", status=7)
+    write(tmp_path, "an other", ["ann"], ledger="city")
+    for line in (["count"], ["ledger", "show"], ["person", "withdraw"]):
+        assert app.main([*line, "an other.toml", *(["ann"] if line[0] == "person" else [])]) == 7
+        told = capsys.readouterr().err
+        assert "No dataset is registered as 'an other'" in told
+        assert told.endswith("Try: `epsilons register 'an other.toml'`, by the steward\n")
+    assert app.main(["register", "an other.toml", "--yes"]) == 0
+    assert capsys.readouterr().err.endswith("Next: epsilons count 'an other.toml'\n")
+    file = tmp_path / "an other.toml"
+    file.write_text(file.read_text().replace("sqlite:///city.ledger", "memory"))
+    for line in (["ledger", "show", file.name], ["person", "withdraw", file.name, "ann"]):
+        assert app.main(line) == 7
+        assert "The ledger of an other.toml is in memory." in capsys.readouterr().err
 
 
 def test_verify_and_export(book: Ledger, url: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
@@ -221,16 +235,21 @@ def test_what_does_not_add_up_ends_with_a_status(book: Ledger, url: str, capsys:
     assert "does not add up" in run(capsys, "verify", url, status=7)
 
 
+def hinted(capsys: pytest.CaptureFixture[str], name: str, url: str, *more: str) -> list[str]:
+    """The command of a refusal, as it would be pasted; the address of a database is shown without its secrets."""
+    (hint,) = re.findall("`epsilons ledger (.*?)`", run(capsys, name, url, *more, status=7))
+    return [url if one == show_address(url) else one for one in shlex.split(hint)]
+
+
 def test_adopt_takes_a_ledger_as_it_is(
     book: Ledger, url: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
     monkeypatch.setenv("XDG_STATE_HOME", str(tmp_path / "another machine"))
-    assert "epsilons ledger adopt" in run(capsys, "show", url, status=7)
-    assert run(capsys, "adopt", url).startswith("Adopted. The head is line 4: ")
+    assert run(capsys, *hinted(capsys, "show", url)).startswith("Adopted. The head is line 4: ")
     assert run(capsys, "adopt", url, "--json")["accepted_loss"] is False
     run(capsys, "show", url)
-    elsewhere = str(tmp_path / "head.json")
-    run(capsys, "adopt", url, "--anchor", elsewhere)
+    elsewhere = str(tmp_path / "a head.json")
+    run(capsys, *hinted(capsys, "show", url, "--anchor", elsewhere))
     run(capsys, "show", url, "--anchor", elsewhere)
 
 
@@ -238,10 +257,17 @@ def test_a_loss_is_accepted_on_purpose_only(
     book: Ledger, url: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
     monkeypatch.setenv("XDG_STATE_HOME", str(tmp_path / "another machine"))
-    assert "say --yes" in run(capsys, "adopt", url, "--accept-loss", status=2)
-    assert "everybody's grant counts as spent" in run(capsys, "adopt", url, "--accept-loss", "--yes")
+    unsaid = "What people said since this copy was made, levels and withdrawals, is lost, too. "
+    assert f"{unsaid}Say --yes" in " ".join(run(capsys, "adopt", url, "--accept-loss", status=2).split())
+    assert app.main(["ledger", "adopt", url, "--accept-loss", "--yes"]) == 0
+    told = capsys.readouterr()
+    assert "everybody's grant counts as spent" in told.out
+    assert f"{unsaid}Ask them again, also those who were told that they had withdrawn." in " ".join(told.err.split())
     assert [level["left"] for level in run(capsys, "show", url, "--json")["levels"]] == [0, 0]
     assert "nothing was lost" in run(capsys, "adopt", url, "--accept-loss", "--yes", status=7)
+    (head,) = (tmp_path / "another machine" / "epsilons" / "ledgers").glob("*.json")
+    head.write_text(json.dumps(json.loads(head.read_text()) | {"seq": 99}))
+    assert "everybody's grant counts as spent" in run(capsys, *hinted(capsys, "show", url))
 
 
 def test_the_ledger_is_named_somehow(
@@ -249,6 +275,7 @@ def test_the_ledger_is_named_somehow(
 ) -> None:
     monkeypatch.chdir(tmp_path)
     assert "Which ledger?" in run(capsys, "show", status=2)
+    assert "--ledger people.toml" in run(capsys, "adopt", "--accept-loss", "--yes", status=2)
     assert "no ledger at sqlite:" in run(capsys, "show", "missing.ledger", status=7)
     assert not (tmp_path / "missing.ledger").exists()
     epsilons.ledger.open("sqlite:///people.ledger").close()
@@ -283,10 +310,10 @@ def test_a_dataset_file_that_names_no_ledger_is_told_so(tmp_path: Path, capsys: 
     assert 'ledger = "sqlite:///people.ledger" in the file' in told
 
 
-@pytest.mark.parametrize("typed", ["1_7", "\uff1017", "+17", " 17", ""])
+@pytest.mark.parametrize("typed", ["1_7", "17.0", "\uff1017", "+17", " 17", ""])
 def test_an_id_is_a_number_only_as_it_would_be_written(typed: str) -> None:
     assert read_ids(["017", "-5"], "number") == [17, -5]
-    with pytest.raises(PreferenceError, match="not a number"):
+    with pytest.raises(PreferenceError, match="not a whole number"):
         read_ids([typed], "number")
 
 

@@ -11,7 +11,9 @@ import pyarrow.parquet
 import pytest
 
 import epsilons as eps
+from epsilons.accuracy.relation import LevelAnswer, Relation
 from epsilons.cli import app, output
+from epsilons.cli.commands.statistics import list_flags
 from epsilons.dataset import Dataset
 from epsilons.dataset.answers import as_table
 from epsilons.display import show_errors
@@ -71,7 +73,8 @@ def test_a_relation_is_bought_once_and_told_as_flags(capsys: pytest.CaptureFixtu
     assert app.main(["relation", "people.toml", "wage"]) == 0
     first = capsys.readouterr()
     assert "no level's expected mean is further than" in " ".join(first.out.split())
-    assert "--spread 25" in first.err
+    # A spread that nobody gave is no word to take for a later answer.
+    assert "--spread" not in first.err
     assert "Asked before" not in first.err
     assert app.main(["relation", "people.toml", "wage", "--json"]) == 0
     again = capsys.readouterr()
@@ -79,9 +82,9 @@ def test_a_relation_is_bought_once_and_told_as_flags(capsys: pytest.CaptureFixtu
     assert told["stored"]
     assert "Asked before" in again.err
     assert told["distance"] == pytest.approx(told["bound"] * told["spread"])
-    assert f"--assume {told['bound']:.4g} " in first.err
-    # The flags as they stand there ask what Python asks with `assume=relation`.
+    # The flags as they stand there ask what Python asks with `assume=relation`, and promise no more.
     flags = first.err.split(": ")[-1].split()
+    assert float(flags[1]) * told["spread"] == pytest.approx(told["distance"], rel=1e-3)
     assert flags[-2:] == ["--missing", "center"]
     assert app.main(["plan", "people.toml", "mean", "wage", *flags, "--json"]) == 0
     with Dataset.from_toml("people.toml") as people:
@@ -90,3 +93,13 @@ def test_a_relation_is_bought_once_and_told_as_flags(capsys: pytest.CaptureFixtu
     shown = json.loads(capsys.readouterr().out)["rows"]
     assert [row["mechanism"] for row in shown] == [row.mechanism for row in planned.rows]
     assert shown[0]["error"] == pytest.approx(planned.best.error, rel=1e-3)
+    assert app.main(["mean", "people.toml", "wage", *flags]) == 0
+    assert "missing values at the centre" in " ".join(capsys.readouterr().out.split())
+
+
+def test_flags_of_a_relation_promise_no_more_than_it() -> None:
+    for away in (1.23, 4.56, 7.89, 0.003):
+        rows = (LevelAnswer("a", 70, away, 0.5, 3.3, 0.1), LevelAnswer("b", 50, 0.0, 0.5, 4.62, 0.2))
+        found = Relation(rows, 15.199512, given="values spread by about 15.2 (given)")
+        (_, assume), (_, spread) = (flag.split() for flag in list_flags(found))
+        assert found.distance <= float(assume) * float(spread) <= 1.001 * found.distance

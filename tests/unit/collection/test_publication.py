@@ -152,6 +152,8 @@ def test_a_level_below_the_minimum_is_left_out_and_all_of_them_are_an_error() ->
     assert [pair[0] for pair in result.guarantee.losses] == [10**9]  # type: ignore[union-attr]
     with pytest.raises(PlanError, match="minimum"):
         published(collection(), [0, 0], [(), ()]).estimate()
+    printed = str(published(collection(), [0, 0], [(), ()]))
+    assert printed.count("fewer than 100 reports") == 2
 
 
 # The promise ----------------------------------------------------------------------------------------------------------

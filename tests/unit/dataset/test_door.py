@@ -296,6 +296,7 @@ READERS = {
     "engines/duckdb.py": "the engine itself",
     "engines/spark.py": "the engine itself",
     "dataset/applying.py": "a sample's rows for an algorithm, inside the door",
+    "dataset/gathering.py": "preferences and ids by person, which are public",
     "dataset/preferences.py": "preferences, which are public",
     "dataset/rows.py": "the copy, inside the engine",
     "dataset/steward.py": "private facts, for the steward's own check alone",
@@ -402,6 +403,7 @@ def test_every_method_that_answers_goes_through_the_door(method: str, spy: Spy) 
         "statement": ("person 1",),
         "key": ("age", "3"),
         "keys": ("region",),
+        "count_charged": (),
     }
     #: Who stands where is joined to the copy.
     roster = {"set_level": ({"person 1": 0.2},), "withdraw": (["person 1"],)}

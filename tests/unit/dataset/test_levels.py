@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from typing import Any
 
 import numpy as np
 import pandas as pd
@@ -109,6 +110,11 @@ def test_anything_else_assumes_nothing(people: eps.Dataset) -> None:
         answer = people.mean("wage", bounds=(0, 100), assume="unrelated", **asked)  # type: ignore[arg-type]
         assert answer.assumption == "nothing is assumed about how preferences and values relate"
         assert any(ABOUT_PREFERENCES in caveat for caveat in answer.guarantee.caveats)
+    # Whoever weighs nothing may count: a row may hold another word. An error as wide as the bounds would say nothing.
+    some: dict[str, Any] = {"bounds": (0, 100), "mechanism": "threshold", "threshold": "max"}
+    alone = people.mean("wage", where="privacy = 'open'", **some)
+    assert (alone.error, alone.interval()) == (None, (0, 100))
+    assert "whether all who do have weight" in alone.no_error
     counted = people.count(where="privacy = 'open' AND wage > 10", assume="unrelated")
     assert "nothing is assumed" in counted.assumption
     # A question that leaves preferences alone keeps what it assumes.
@@ -159,7 +165,7 @@ def test_what_the_roster_tells_takes_nothing_of_a_batch(people: eps.Dataset) -> 
     assert alone.plan().share == 0.0
 
 
-def test_a_count_of_some_who_chose_a_level_is_no_larger_than_the_level(people: eps.Dataset) -> None:
+def test_a_total_over_some_who_chose_a_level_is_one_of_no_more_people_than_the_level(people: eps.Dataset) -> None:
     """Not even with so much noise; and where rows keep the word of a source, that word counts as well."""
     asked = {"share": 0.001, "fresh": True}
     for _ in range(4):
@@ -172,6 +178,11 @@ def test_a_count_of_some_who_chose_a_level_is_no_larger_than_the_level(people: e
     assert people.count(where="privacy = 'open' OR wage > 10", **asked).interval()[1] == 100
     bins = people.histogram("wage", edges=[0, 50, 100], where="privacy <> 'strict'", **asked)
     assert {high for _, high in bins.interval().values()} == {50}
+    for _ in range(4):
+        total = people.sum("wage", bounds=(-10, 100), where="privacy = 'open' AND wage > 10", **asked)
+        assert total.interval() == (-10 * 20, 100 * 20)
+        assert -10 * 20 <= total.value <= 100 * 20
+        assert total.error <= 110 * 20
     people.set_level({99: "strict", 0: "open"})
     assert people.count(where="privacy = 'open' AND wage > 10", **asked).interval()[1] == 20 + 1
 

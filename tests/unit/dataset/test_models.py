@@ -147,3 +147,62 @@ def test_what_cannot_be_fitted_is_said_before_anyone_is_charged(arguments: Any, 
         with pytest.raises(eps.DataError, match="not a value of column"):
             people.logistic_regression("y", ["x"], classes=("a", "b"))
         assert people.history() == ()
+
+
+@pytest.mark.parametrize("kind", ["linear_regression", "logistic_regression"])
+def test_words_are_features_of_tables_arrays_and_frames(kind: str) -> None:
+    """All but the last word of a column; whoever has none of the words, or no word, adds nothing."""
+    made_up = np.random.default_rng(5)
+    x, region = made_up.uniform(0, 10, 900), made_up.choice(["west", "south", "north", "sea", None], 900)
+    y = 30 + 4 * x + 20.0 * (region == "west") + made_up.normal(0, 3, 900)
+    words, epsilons = ["west", "south", "north"], np.full(900, 50.0)
+    table = table_of(x, x, y, epsilons).append_column("region", pa.array(region, pa.string()))
+    named = {"x": BOUNDS["x"], "region": words}
+    aim: dict[str, Any] = {"bounds_y": BOUNDS["y"]} if kind == "linear_regression" else {"classes": (False, True)}
+    target = y if kind == "linear_regression" else y > 55
+    table = table.append_column("rich", pa.array(y > 55))
+    fit = getattr(eps, kind)
+    with dataset(table, keys={"region": words}) as people:
+        more = {} if kind == "linear_regression" else {"classes": (False, True)}
+        column = "y" if kind == "linear_regression" else "rich"
+        of_table = getattr(people, kind)(column, ["x", "region"], share=1, entropy=seeded(5), **more)
+    frame = table.select(["x", "region"]).to_pandas()
+    objects = np.column_stack([x.astype(object), region])
+    found = [fit(X, target, epsilons, bounds_X=named, **aim, entropy=seeded(5)) for X in (frame, objects)]
+    spread = np.column_stack([x, *(np.where(np.isin(region, words), region == word, np.nan) for word in words[:2])])
+    low, high = [0, 0, 0], [10, 1, 1]
+    by_hand = fit(
+        spread, target, epsilons, bounds_X=(low, high), features=["x", "region=west", "region=south"], **aim,
+        entropy=seeded(5),
+    )  # fmt: skip
+    assert of_table.value == found[0].value == found[1].value == by_hand.value
+    assert by_hand.value["region=west"] > (15 if kind == "linear_regression" else 0.5)
+
+
+def test_words_of_a_feature_are_public_and_named_once() -> None:
+    X, y, wages = [["west", 1], ["south", 2]], [1.0, 2.0], (0.0, 10.0)
+    for bounds, said in (
+        ({"region": ["west"], "x": (0, 1)}, "Feature 'region' has no such words"),
+        ({"region": ["west", "west"], "x": (0, 1)}, "Feature 'region' has no such words"),
+        ({"region": ["west", 3], "x": (0, 1)}, "Feature 'region' has no such words"),
+        ({"region": ["west", "south"]}, "2 columns and public facts about 1"),
+        ({"region": ["west", "south"], "x": 3}, "Bounds for the features are neither"),
+        ({}, "public facts about 0"),
+    ):
+        with pytest.raises(eps.PlanError, match=said):
+            eps.linear_regression(X, y, 1.0, bounds_X=bounds, bounds_y=wages)
+    named = {"region": ["west", "south"], "x": (0, 1)}
+    with pytest.raises(eps.PlanError, match="named twice"):
+        eps.linear_regression(X, y, 1.0, bounds_X=named, bounds_y=wages, features=["a", "b"])
+    frame = pa.table({"x": [1.0, 2.0], "region": ["west", "south"]}).to_pandas()
+    with pytest.raises(eps.PlanError, match="in another order"):
+        eps.linear_regression(frame, y, 1.0, bounds_X=named, bounds_y=wages)
+    plan = eps.plan("linear_regression", [1.0] * 50, bounds_X=named, bounds_y=wages)
+    assert (
+        plan.best.error
+        == eps.plan("linear_regression", [1.0] * 50, bounds_X=([0, 0], [1, 1]), bounds_y=wages).best.error
+    )
+    x = np.arange(3.0)
+    table = table_of(x, x, x, np.ones(3)).append_column("region", pa.array(["west", "south", None]))
+    with dataset(table) as people, pytest.raises(eps.DataError, match="holds text, not numbers"):
+        people.linear_regression("y", ["x", "region"], share=0.1)

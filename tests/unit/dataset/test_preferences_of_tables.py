@@ -261,8 +261,19 @@ def test_categories_of_pandas_are_texts() -> None:
 
 @pytest.mark.parametrize("ids", [[1.0, 2.0], [True, False], [[1], [2]]])
 def test_ids_of_other_kinds_are_refused(ids: list[Any]) -> None:
-    with pytest.raises(DataError, match="cannot hold people's ids"):
+    with pytest.raises(DataError, match=r"cannot hold people's ids\..*Try: a table that has ids$"):
         opened({"id": ids}, 0.5)
+    with pytest.raises(DataError, match=r"Try: person, if one of these says whose row it is: 'name'$"):
+        opened({"id": ids, "wage": [1.5, 2.5], "name": ["ann", "bob"]}, 0.5)
+
+
+def test_a_type_that_was_declared_may_be_the_reason_why_a_column_holds_no_ids(tmp_path: Path) -> None:
+    (tmp_path / "wages.csv").write_text("id,wage\n1,2\n")
+    with pytest.raises(
+        DataError,
+        match=r"Try: types=\{'id': 'int'\} if it does, or person, if one of these says whose row it is: 'wage'$",
+    ):
+        eps.Dataset(tmp_path / "wages.csv", person="id", types={"id": "float"}, preferences=0.5, ledger="memory")
 
 
 def test_rows_of_nobody_are_dropped() -> None:
@@ -287,7 +298,9 @@ def test_looser_wishes_wait_and_stricter_ones_do_not(tmp_path: Path) -> None:
     people = at([0.2, 4.0])
     assert grants(people) == {0.2: 1, 1.0: 1}
     assert people.describe().pending == 1
-    assert "1 person prefers a larger epsilon: registering with loosen=1 grants it" in " ".join(str(people).split())
+    assert "The source gives 1 person a larger epsilon: registering with loosen=1 grants it" in " ".join(
+        str(people).split()
+    )
     people.close()
     people = at([0.2, 4.0], loosen=1)
     assert people.enrolment is not None

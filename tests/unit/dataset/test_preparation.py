@@ -20,6 +20,7 @@ import epsilons as eps
 from epsilons.dataset.rows import COHORT, PERSON, _scatter
 from epsilons.engines.duckdb import DuckDB
 from epsilons.errors import DataError, LedgerError
+from epsilons.guarantee import NANO
 from epsilons.ledger.identity import digests
 from support.tables import Bench, hostile_record, question_of
 from support.wages import dataset, wages
@@ -343,7 +344,7 @@ def test_pandas_with_another_index_and_untyped_columns() -> None:
 # --- trees ----------------------------------------------------------------------------------------------------------
 
 SUMMARIES = (exp.Case, exp.If, exp.Floor, exp.Least, exp.Greatest, exp.Cast, exp.Sum, exp.Count, exp.IsNan)
-PREPARING = (exp.SHA2, exp.Anonymous, exp.RowNumber, exp.Min)
+PREPARING = (exp.ApproxDistinct, exp.SHA2, exp.Anonymous, exp.RowNumber, exp.Min)
 
 
 def test_trees_use_only_what_every_engine_has(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -379,11 +380,32 @@ def test_trees_use_only_what_every_engine_has(monkeypatch: pytest.MonkeyPatch) -
             assert "NULLIF" not in text
 
 
+@pytest.mark.parametrize(("second", "granted"), [(0.1, 0.1), (None, 1.0), (99.0, 1.0)])
+def test_who_has_two_rows_among_many_with_one_is_one_person(
+    second: float | None, granted: float, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Rows are first taken one by one where everybody seems to have one; what is wrong of a row may be fine of them."""
+    ids = [*range(2_000), 7, None]
+    table = pa.table({"id": ids, "asked": [1.0] * 2_000 + [second, None], "x": np.arange(len(ids)) * 1.0})
+    wishes = eps.Preferences.from_column("asked")
+
+    def read() -> tuple[int, int, int | None]:
+        with eps.Dataset(table, person="id", preferences=wishes, rows_per_person=2, ledger="memory") as people:
+            kept = exp.select(exp.column("x")).from_(exp.to_identifier(people._preparation.prepared.name, quoted=True))
+            granted = people.statement(7).granted
+            return len(people._preparation.digests), len(people._engine.fetch(kept)["x"]), granted
+
+    found = read()
+    assert found == (2_000, 2_001, granted * NANO)
+    monkeypatch.setattr("epsilons.dataset.gathering._NEARLY", 2.0)  # rows are gathered by person at once
+    assert read() == found
+
+
 def test_everybodys_one_row_has_their_number_however_many_blocks_and_threads_there_are(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     """Rows are put beside people by place: one place off, and everybody would have another person's cohort."""
-    ids = np.random.default_rng(6).permutation(300_000)
+    ids = np.random.default_rng(6).permutation(270_331)  # no part of them is a whole number of vectors
     table = pa.table({"id": pa.array(ids, mask=ids % 1000 == 7), "x": ids.astype(float)})
 
     def held_wrongly() -> int:
@@ -397,4 +419,7 @@ def test_everybodys_one_row_has_their_number_however_many_blocks_and_threads_the
 
     assert held_wrongly() == 0
     monkeypatch.setattr("epsilons.dataset.rows._scatter", lambda *given: np.roll(_scatter(*given), 1))
+    with pytest.raises(DataError, match="not put beside their people; nothing was kept"):
+        held_wrongly()
+    monkeypatch.setattr("epsilons.dataset.rows.check_copy", lambda *_: None)
     assert held_wrongly() > 0

@@ -298,6 +298,7 @@ def test_what_is_described_as_waiting_is_what_a_registration_asks_for(tmp_path: 
         assert people.enrolment is not None
         waiting = people.describe().pending
         assert waiting == people.enrolment.pending == 5  # not the one who said strict, nor the two whom health holds
+        assert people.describe().pending_own == people.enrolment.pending_own == 1
         for wrong in (waiting - 1, waiting + 1):
             with pytest.raises(LedgerError, match="5 people would have a larger epsilon"):
                 register("wages", looser, default="standard", loosen=wrong)
@@ -349,10 +350,16 @@ def test_a_level_that_means_less_reaches_those_who_have_it_by_default(tmp_path: 
 def test_the_least_ceiling_of_a_persons_rosters_holds_through_whichever_dataset_they_speak(tmp_path: Path) -> None:
     levels = {"strict": 0.1, "open": 1.0}
     with in_levels(tmp_path, "wages", ["open"] * 40, levels) as wages_only:
-        in_levels(tmp_path, "health", ["open"] * 20, levels, ceiling=2.0).close()
-        with pytest.raises(PreferenceError, match=r"above the ceiling of 2\. Of all datasets"):
+        health = in_levels(tmp_path, "health", ["open"] * 20, levels, ceiling=2.0)
+        refused = r"above 2, the ceiling of 'health'\. The least ceiling.*ceiling=3.0 when 'health' is registered"
+        with pytest.raises(PreferenceError, match=refused):
             wages_only.set_level({3: 0.5, 4: 3.0})
-        wages_only.set_level({5: 2.0, 6: eps.PUBLIC, 30: 3.0})
+        wages_only.set_level({5: 2.0, 6: eps.PUBLIC})
+        health.set_level({30: 3.0})  # only on the roster of wages
+        with pytest.raises(PreferenceError, match="the ceiling of 'health'"):
+            health.set_level({77: 3.0})  # on no roster: perhaps on that of health, one day
+        wages_only.set_level({77: 3.0})
+        health.close()
         granted = [wages_only.statement(who).granted for who in (3, 4, 5, 6, 30)]
         assert granted == [10**9, 10**9, 2 * 10**9, None, 3 * 10**9]
     with in_levels(tmp_path, "wages", ["open"] * 40, levels, ceiling=2.0, version="low") as people:
@@ -362,6 +369,13 @@ def test_the_least_ceiling_of_a_persons_rosters_holds_through_whichever_dataset_
             "ceiling 10 → 2; who had more comes down; stored answers stay",
         )
         assert people.statement(30).granted == 2 * 10**9
+        assert people.enrolment.kept == 2  # those of 5 and 6
+        day = people.describe().registered[:10]
+        assert f"Own word: 3, brought down to 2, the ceiling of wages, on {day}." in people.statement(30).sentences
+        assert people.statement(5).replaced is None
+        people.set_level({31: 1.5})
+        people.set_level({31: 0.5})
+        assert people.statement(31).replaced is None
         with pytest.raises(PreferenceError, match=r"another kind than the table's.*the id as it stands in the data"):
             people.statement("30")
     with in_levels(tmp_path, "wages", ["open"] * 39, levels, ceiling=5.0, version="high") as people:
@@ -376,3 +390,48 @@ def test_a_level_above_the_ceiling_is_named_with_both_ways_out(tmp_path: Path) -
         in_levels(tmp_path, "wages", ["open"] * 3, {"strict": 0.1, "open": 1.0}, ceiling=0.5)
     assert caught.value.what == "Level 'open' is 1, above the ceiling of 0.5."
     assert caught.value.hint == "ceiling=1.0, or levels={'strict': 0.1, 'open': 0.5}"
+
+
+def test_an_own_word_that_gives_way_is_counted_and_the_person_is_told_to_what(tmp_path: Path) -> None:
+    levels = {"strict": 0.1, "open": 1.0}
+    with in_levels(tmp_path, "wages", ["open"] * 4, levels) as people:
+        people.set_level({0: 0.5, 1: "open", 2: 0.3, 9: 0.7})
+        said = str(people.statement(0))
+    with in_levels(tmp_path, "health", ["strict", "strict", None], levels, default="strict") as people:
+        assert people.enrolment is not None
+        assert (people.enrolment.replaced, people.enrolment.tightened, people.enrolment.kept) == (2, 2, 1)
+        assert "own words that give way to the source" in str(people.enrolment)
+        day = people.describe().registered[:10]
+        assert [people.statement(who).granted for who in range(3)] == [10**8, 10**8, 3 * 10**8]
+        tail = f"until the preferences of health said something else on {day}."
+        assert [people.statement(who).sentences[2:] for who in range(4)] == [
+            (f"Own word: 0.5, {tail}",), (f"Own word: open, {tail}",), (), (),
+        ]  # fmt: skip
+        people.set_level({0: 0.5})
+        assert str(people.statement(0)) == said
+    with in_levels(tmp_path, "wages", ["strict", "open", "open", "open"], levels, version="2") as people:
+        assert people.enrolment is not None
+        assert people.enrolment.replaced == 1
+        replaced = people.statement(0).replaced
+        assert replaced is not None
+        assert (replaced.granted, replaced.dataset) == (5 * 10**8, "wages")
+        people.set_level({0: 0.5})
+    with in_levels(tmp_path, "wages", ["open"] * 10, levels, version="3", confirm=True) as people:
+        assert people.enrolment is not None  # nobody is overruled by what is looser, and nobody new by the same
+        assert (people.enrolment.replaced, people.statement(9).granted) == (0, 7 * 10**8)
+
+
+def test_who_is_stricter_is_counted_apart_on_the_roster_and_elsewhere(tmp_path: Path) -> None:
+    levels, less = {"strict": 0.1, "open": 1.0}, {"strict": 0.1, "open": 0.5}
+    in_levels(tmp_path, "wages", ["open"] * 30, levels).close()
+    in_levels(tmp_path, "health", ["open"] * 40, levels, confirm=True).close()
+    with in_levels(tmp_path, "wages", ["open"] * 20, less, redefine=True) as people:
+        assert people.enrolment is not None
+        assert (people.enrolment.gone, people.enrolment.tightened) == (10, 20)
+        assert people.enrolment.tightened_elsewhere == 20
+        assert "stricter elsewhere in the ledger" in str(people.enrolment)
+        told = f"Level open: 1 until {people.describe().registered[:10]}, 0.5 since then."
+        assert all(told in people.statement(who).sentences for who in (0, 25, 35))
+        assert {people.statement(who).granted for who in range(40)} == {5 * 10**8}
+        people.set_level({0: "strict"})
+        assert people.statement(0).redefined == ()

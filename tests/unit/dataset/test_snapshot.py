@@ -252,7 +252,7 @@ def test_nobody_above_the_cap_is_checked_on_what_was_written(tmp_path: Path, mon
         write(self, exp.union(tree, tree.copy(), distinct=False), folder)
 
     monkeypatch.setattr(DuckDB, "write", twice)
-    with pytest.raises(DataError, match="were not capped; nothing was kept"):
+    with pytest.raises(DataError, match=r"were not capped, .*; nothing was kept"):
         register(table(), tmp_path / "place" / "new", rows=2)
     assert list((tmp_path / "place").iterdir()) == []
     register(table(), tmp_path / "place" / "new", rows=6)

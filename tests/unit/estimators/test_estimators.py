@@ -70,6 +70,8 @@ def test_without_epsilons_or_bounds_it_is_an_error(model: Any) -> None:
         model.fit(X, y)
     with pytest.raises(eps.PlanError, match="no bounds"):
         clone(model).set_params(bounds_X=None).fit(X, y, epsilons=epsilons)
+    with pytest.raises(eps.PlanError, match="bounds are by name"):
+        clone(model).set_params(bounds_X={"x": (0, 1), "z": ["a", "b"]}).fit(X, y, epsilons=epsilons)
     with pytest.raises(eps.PlanError, match="random bits"):
         model.fit(X, y, epsilons=epsilons, entropy=7)
     with pytest.raises(eps.PlanError, match=r"A fit takes no 'epsilon'\. Try: epsilons"):

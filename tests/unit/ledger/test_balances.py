@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 
 import epsilons.ledger
-from epsilons.ledger.balances import Balance, Remaining, balance, questions_left
+from epsilons.ledger.balances import Balance, Remaining, Statement, balance, questions_left
 from epsilons.ledger.values import Cohort
 from support.ledgers import nano
 from support.wages import dataset
@@ -63,3 +63,11 @@ def test_levels_of_a_few_people_share_a_line_wherever_they_are_printed() -> None
     assert [level.people for level in left.levels] == [19, 1, 40]
     rows = [line.split("  ")[0] for line in str(left).splitlines()]
     assert rows[-4:-2] == ["1", "2 other levels"]
+
+
+def test_a_person_is_told_of_no_more_left_and_of_no_less_spent_than_there_is() -> None:
+    granted, spent = nano("3"), nano("1.234562188")
+    told = Statement(granted, "active", spent, 0, granted - spent, (), ())
+    assert str(told) == "Used in 0 questions, at a loss of at most 1.23457 of 3 granted (41.2%). Left: 1.76543."
+    told = Statement(granted, "active", granted - 1, 0, 1, (), ())
+    assert str(told) == "Used in 0 questions, at a loss of at most 3 of 3 granted (100%). Left: 1e-09."

@@ -9,8 +9,9 @@ import numpy as np
 import pytest
 
 from epsilons.errors import BudgetExceeded, PreferenceError
+from epsilons.ledger.balances import Statement
 from epsilons.ledger.ledger import Ledger
-from epsilons.ledger.values import Enrolment, Statement
+from epsilons.ledger.values import Enrolment
 from support.ledgers import Ask, key, nano, person
 
 ANN, BOB, CY = person("ann"), person("bob"), person("cy")

@@ -39,7 +39,8 @@ def test_a_ledger_that_is_gone_is_not_made_anew_until_it_is_forgotten(
     epsilons.ledger.open(lasting).close()
     lose(lasting)
     for create in (True, False):
-        with pytest.raises(LedgerError, match=r"stood at this address is gone.*start anew.*newest copy.*ledger forget"):
+        gone = r"stood at this address is gone.*start anew.*newest copy.*`epsilons ledger forget \S+ --yes`"
+        with pytest.raises(LedgerError, match=gone):
             epsilons.ledger.open(lasting, create=create)
     if lasting.startswith("sqlite"):
         assert not Path(lasting.removeprefix("sqlite:///")).exists()
@@ -48,6 +49,8 @@ def test_a_ledger_that_is_gone_is_not_made_anew_until_it_is_forgotten(
     assert app.main(["ledger", "forget", lasting, "--yes"]) == 0
     assert "lets everyone's budget start anew" in capsys.readouterr().out
     epsilons.ledger.open(lasting).close()
+    assert app.main(["ledger", "forget", lasting, "--yes"]) == 0
+    assert "A ledger stands there and stays as it is" in capsys.readouterr().out
     assert app.main(["ledger", "forget", lasting + "x", "--yes"]) == 0
     assert "None was known there." in capsys.readouterr().out
 

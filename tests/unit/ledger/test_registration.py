@@ -87,8 +87,8 @@ def test_a_persons_own_word_stands_until_the_source_says_something_new_of_them(l
     _, done = ledger.register(application("wages", {"ann": OPEN, "bob": OPEN}, version="2"))
     assert (ledger.statement(ANN).granted, done.kept, done.pending) == (STRICT.code, 1, 0)
     _, done = ledger.register(application("wages", {"ann": Word(nano("0.5")), "bob": OPEN}, version="3"))
-    assert (ledger.statement(ANN).granted, done.pending) == (STRICT.code, 1)
-    with pytest.raises(LedgerError, match="1 person would have a larger epsilon"):
+    assert (ledger.statement(ANN).granted, done.pending, done.pending_own) == (STRICT.code, 1, 1)
+    with pytest.raises(LedgerError, match=r"1 person would have a larger epsilon.*1 of them said something stricter"):
         ledger.register(application("wages", {"ann": Word(nano("0.5")), "bob": OPEN}, version="4", loosen=2))
     ledger.register(application("wages", {"ann": Word(nano("0.5")), "bob": OPEN}, version="4", loosen=1))
     assert ledger.statement(ANN).granted == nano("0.5")
@@ -177,6 +177,13 @@ def test_who_only_spoke_is_as_new_as_who_never_did(ledger: Ledger) -> None:
     _, done = ledger.register(application("wages", first | {"x1": OPEN}, version="2"))
     assert (done.known, done.joined, done.kept) == (20, 1, 1)
     assert ledger.statement(person("x1")).granted == STRICT.code
+    # Who was on a roster is known when they return, whatever they said since.
+    ledger.set_grants([person("1")], [STRICT.code])
+    ledger.withdraw([person("2")])
+    _, done = ledger.register(application("wages", {str(n): OPEN for n in range(3, 20)}, version="3"))
+    assert done.gone == 4
+    _, done = ledger.register(application("wages", first | {"x2": OPEN}, version="4"))
+    assert (done.known, done.joined) == (20, 1)
 
 
 def test_a_source_that_falls_silent_overrules_nobodys_word(ledger: Ledger) -> None:
@@ -264,7 +271,10 @@ def test_preferences_that_name_nobody_need_the_stewards_word(ledger: Ledger) -> 
         ({"about": {**ABOUT, "person": "row"}}, "registered with other people.*person='id'"),
         ({"about": {**ABOUT, "rows_per_person": 5}}, "registered with another cap.*rows_per_person=1"),
         ({"terms": replace(TERMS, neighbors="replace")}, "created under other terms"),
-        ({"terms": replace(TERMS, ids="number")}, "ids of another kind"),
+        (
+            {"terms": replace(TERMS, ids="number")},
+            r"ids of another kind.*holds texts; of a CSV file, types=\{'id': 'text'\}",
+        ),
         ({"version": "1"}, "registered already, and the source may hold other rows"),
     ],
 )

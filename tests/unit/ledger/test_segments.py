@@ -10,6 +10,7 @@ import numpy as np
 import pytest
 
 import epsilons.ledger
+from epsilons.errors import LedgerError
 from epsilons.ledger import order, segments
 from epsilons.ledger.segments import Entries
 from support.ledgers import person
@@ -40,6 +41,7 @@ def as_dict(found: tuple[Any, Any]) -> dict[bytes, int]:
 @pytest.mark.parametrize("few", [0, 500])
 def test_everyone_s_past_is_that_of_a_dictionary(connection: Any, few: int, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(segments, "_FEW", few)
+    monkeypatch.setattr(segments, "_SOME", few)
     luck, past = Random(few), dict[bytes, list[tuple[int, int]]]()
     for line in range(1, 40):
         changes = {who: luck.randrange(1, 9) for who in luck.sample(PEOPLE, luck.choice([1, 1, 1, 2, 5, 20]))}
@@ -57,6 +59,23 @@ def test_everyone_s_past_is_that_of_a_dictionary(connection: Any, few: int, monk
         later = segments.read_since(connection, line)
         steps = zip((one.ljust(16, b"\0") for one in later.people.tolist()), later.lines.tolist(), strict=True)
         assert sorted(steps) == sorted((who, at) for who, all_ in past.items() for at, _ in all_ if at > line)
+        changed: dict[bytes, list[tuple[int, int]]] = {}
+        for piece in segments.read_changed(connection, line):
+            there = [one.ljust(16, b"\0") for one in piece.people.tolist()]
+            assert not there or min(there) > max(changed, default=b"")  # some people after others
+            for who, *step in zip(there, piece.lines.tolist(), piece.cohorts.tolist(), strict=True):
+                changed.setdefault(who, []).append(tuple(step))
+        assert list(changed) == sorted(changed)
+        assert changed.items() <= past.items()
+        assert {who for who, all_ in past.items() if all_[-1][0] > line} <= changed.keys()
+
+
+def test_rows_that_are_alike_have_a_number_of_their_own() -> None:
+    columns = np.random.default_rng(2).integers(-2, 3, (3, 200)) * np.array([[1], [7], [1 << 40]])
+    distinct, numbers = np.unique(columns, axis=1, return_inverse=True)
+    assert order.number_apart(*columns).tolist() == numbers.reshape(-1).tolist()
+    assert len(distinct.T) < 100
+    assert order.number_apart(np.zeros(0, int)).tolist() == []
 
 
 def count_segments(connection: Any) -> int:
@@ -93,3 +112,31 @@ def test_digests_that_agree_in_their_first_half_are_told_apart() -> None:
     assert order.is_new(np.repeat(known, 2)).tolist() == [True, False] * 4
     assert order.locate(known[:0], known).tolist() == [-1] * 4
     assert order.locate(known, known[:0]).tolist() == []
+
+
+def test_a_part_out_of_order_does_not_add_up() -> None:
+    """Neighbours of two cohorts in each other's place leave every cohort's people in order; they would not be found."""
+    book = epsilons.ledger.open()
+    book.settle_terms("absent", 1)
+    book.enroll(PEOPLE, [10**9 + number % 2 for number in range(40)])
+    book.verify()
+    with book._database.write() as connection:
+        (size, content), *_ = connection.execute("SELECT entries, content FROM segments").fetchall()
+        people, lines, cohorts = (column.copy() for column in segments.unpack(content, size))
+        place = int(np.flatnonzero(cohorts[2:] != cohorts[1:-1])[0]) + 1
+        for column in (people, lines, cohorts):
+            column[[place, place + 1]] = column[[place + 1, place]]
+        assert not Entries(people, lines, cohorts).in_order()
+        changed = people.tobytes() + lines.tobytes() + cohorts.tobytes()
+        connection.execute("UPDATE segments SET content = :content", {"content": changed})
+    with pytest.raises(LedgerError, match="people differs from the journal"):
+        book.verify()
+    book.close()
+
+
+def test_entries_are_in_order_by_digest_and_then_by_line() -> None:
+    alike = np.frombuffer(b"".join([b"a" * 16, b"a" * 16, b"a" * 15 + b"b"]), "S16")
+    numbers = np.array([1, 2, 1], np.uint32)
+    assert Entries(alike, numbers, numbers).in_order()
+    assert not Entries(alike, numbers[[1, 0, 2]], numbers).in_order()
+    assert not Entries(alike[[2, 0, 1]], numbers, numbers).in_order()

@@ -134,7 +134,11 @@ def test_check_ins_are_the_last_of_each_user(name: str, tmp_path: Path) -> None:
     found = read_checkins(path)
     assert found.users == ("0", "1")
     assert found.latitudes.tolist() == [30.2359091167, 40.6438845363]
+    assert found.places == ("22847", "316637")
     assert found.bad == (4, 5, 7)
+    austin = read_checkins(path, every=True, box=(30, -98, 31, -97))
+    assert (austin.users, austin.places) == (("0", "0"), ("22847", "420315"))
+    assert checkins_from(["7\t2010\t30.2\t-97.8"]).places == ("",)
 
 
 def test_no_check_ins_are_no_error_and_no_file_is(tmp_path: Path) -> None:

@@ -264,3 +264,13 @@ def test_personal_promises_and_refusals() -> None:
     for wrong in ({"assume": "luck"}, {"density": 0}, {"density": True}, {"cap": math.nan}):
         with pytest.raises(PlanError):
             protocol.weights(**wrong)  # type: ignore[arg-type]
+
+
+def test_sampling_from_a_half_on_is_warned_of() -> None:
+    """Joy, section 3.1: below 50%, so that an answer does not say more than a coin."""
+    said = "Half of the owners or more"
+    for sampling, warned in ((Fraction(1, 2), True), (0.6, True), (0.4999, False)):
+        protocol = SamplingPrivacy(2, sampling)
+        notes = protocol.estimate([9, 1, 0], [4, 4, 2]).notes
+        assert (said in str(protocol)) is warned
+        assert any(said in note for note in notes) is warned

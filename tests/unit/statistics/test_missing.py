@@ -328,6 +328,19 @@ def test_against_the_word_that_nothing_is_missing_ranks_may_leave_out() -> None:
     assert not any(told in caveat for caveat in eps.mean(SOME, 1.0, bounds=BOUNDS, **COMPLETE).guarantee.caveats)
 
 
+def test_an_answer_says_in_its_line_that_missing_values_count() -> None:
+    told = "missing values at the centre"
+    centred = eps.mean(SOME, 1.0, bounds=BOUNDS, **CENTRE)
+    assert f", {told}: " in str(centred)
+    assert told in eps.Release.from_dict(centred.to_dict()).question
+    for words in ({}, COMPLETE):
+        assert told not in str(eps.mean(SOME, 1.0, bounds=BOUNDS, **words))
+    with table_of(SOME * 20, [1.0] * 200) as people:
+        batch = people.batch(share=0.1)
+        batch.mean("x", bounds=BOUNDS, **CENTRE)
+        assert told in " ".join(str(batch.ask()).split())
+
+
 # What the word is worth --------------------------------------------------------------------------------------------
 
 
@@ -341,6 +354,9 @@ def test_a_plan_says_what_the_word_would_save() -> None:
     for plan in (with_it, eps.plan("mean", 1.0, **known, **CENTRE), eps.plan("count", 1.0, people=1000)):
         assert plan.if_complete is None
         assert "nothing is missing" not in str(plan)
+    # Whoever says that a part has no value, of an array or of a table, is not told to say the contrary.
+    assert eps.plan("mean", 1.0, **known, density=0.1).if_complete is None
+    assert eps.plan("mean", 1.0, **known, density=1).if_complete == pytest.approx(with_it.best.error)
     named = eps.plan("mean", [0.1, 1.0] * 500, bounds=BOUNDS, mechanism="sample")
     told = eps.plan("mean", [0.1, 1.0] * 500, bounds=BOUNDS, mechanism="sample", complete=True)
     assert named.if_complete == told["sample"].error
@@ -348,6 +364,7 @@ def test_a_plan_says_what_the_word_would_save() -> None:
         planned = people.plan("mean", "x", bounds=BOUNDS)
         assert planned.if_complete == people.plan("mean", "x", bounds=BOUNDS, complete=True).best.error
         assert people.plan("mean", "x", bounds=BOUNDS, where="x > 1").if_complete is None
+        assert people.plan("mean", "x", bounds=BOUNDS, density=0.9).if_complete is None
         assert people.plan("count").if_complete is None
 
 

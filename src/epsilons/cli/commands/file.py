@@ -9,6 +9,7 @@ from collections.abc import Callable, Mapping
 from contextlib import suppress
 from functools import partial
 from pathlib import Path
+from shlex import quote
 from typing import TYPE_CHECKING, Any
 
 import click
@@ -16,8 +17,8 @@ import click
 from epsilons.cli import output
 from epsilons.cli.errors import parameters_of, refusing, write_argument
 from epsilons.cli.options import dataset_file, read_bounds
-from epsilons.display import show_count, toml_key, toml_value
-from epsilons.errors import Argument, DataError, EpsilonsError, PreferenceError, printable
+from epsilons.display import toml_key, toml_value
+from epsilons.errors import Argument, DataError, EpsilonsError, LedgerError, PreferenceError, printable
 from epsilons.storage.files import open_private
 
 if TYPE_CHECKING:
@@ -60,7 +61,7 @@ def init(source: str, out: str, force: bool, **given: Any) -> None:
             file.write(text)
     except OSError as error:
         raise DataError(f"{out} cannot be written: {error.strerror}.", suggest="--out elsewhere/people.toml") from None
-    output.note(f"Wrote {out}. Next: epsilons check {out}")
+    output.note(f"Wrote {out}. Next: epsilons check {quote(out)}")
 
 
 def _report(done: Enrolment, as_json: bool, **more: Any) -> None:
@@ -85,6 +86,8 @@ def register(dataset: str, confirm: bool, loosen: int | None, redefine: bool, as
     """
     from epsilons.dataset import Dataset
     from epsilons.dataset.declared import lasting_arguments
+    from epsilons.ledger.registration import has_many_unmatched
+    from epsilons.ledger.values import tell_waiting
 
     with refusing([register]):
         named = lasting_arguments(dataset, reading=True)
@@ -95,9 +98,10 @@ def register(dataset: str, confirm: bool, loosen: int | None, redefine: bool, as
     assert done is not None
     _report(done, as_json, dataset=made.name, version=made.version, registration=made.number)
     if done.pending:
-        many = show_count(done.pending, "person prefers", "people prefer")
-        output.note(f"{many} a larger epsilon: epsilons register {dataset} --loosen {done.pending}")
-    output.note(f"Registered {made.name}, version {made.version}. Next: epsilons count {dataset}")
+        told = tell_waiting(done.pending, done.pending_own)
+        also = " --yes" if has_many_unmatched(done) else ""
+        output.note(f"{told}: epsilons register {quote(dataset)} --loosen {done.pending}{also}")
+    output.note(f"Registered {made.name}, version {made.version}. Next: epsilons count {quote(dataset)}")
 
 
 @click.command(short_help="Look over a dataset file, and what registering it would change. Writes nothing.")
@@ -114,12 +118,18 @@ def check(dataset: str, steward: bool, as_json: bool) -> None:
     Example:
       epsilons check people.toml
     """
-    from epsilons.dataset.declared import lasting_arguments
+    from epsilons.dataset.declared import arguments_of, lasting_arguments
     from epsilons.dataset.preview import look_over
 
     with refusing([register]), output.preparing(f"Reading {dataset}"):
+        refused: list[EpsilonsError] = []
+        try:
+            named = lasting_arguments(dataset, reading=True)
+        except LedgerError as none:  # it names no ledger, which is not all that there is to say
+            named, refused = {**arguments_of(dataset), "ledger": "memory"}, [none]
         seen = look_over(
-            **lasting_arguments(dataset, reading=True),
+            **named,
+            refused=refused,
             steward=steward,
             write=lambda argument: write_argument(argument, parameters_of([register])),
         )

@@ -9,6 +9,8 @@ import os
 import sys
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import closing, nullcontext
+from dataclasses import replace
+from shlex import quote
 from typing import TYPE_CHECKING, Any
 
 import click
@@ -44,6 +46,7 @@ _JOIN = (
     '    ledger.enroll(identity.digests([17], ledger.salt), [500_000_000])"'
 )
 _MOST_CHARGES = 6
+_UNSAID = "What people said since this copy was made, levels and withdrawals, is lost, too."
 _ADDRESS = "An address (sqlite:///people.ledger, postgresql://host/database), a file, or a dataset file that names one."
 _PLACES = (
     click.argument("place", metavar="[LEDGER]", required=False),
@@ -85,12 +88,13 @@ def _find_address(place: str | None, named: str | None) -> tuple[str, str | None
     """(the address, the dataset's name if it was a dataset file that was given)."""
     given, dataset = place or named, None
     if given and given.endswith(".toml"):
-        from epsilons.dataset.declared import lasting_arguments
+        from epsilons.dataset.declared import find_accounts
 
-        declared = lasting_arguments(given)
-        given, dataset = declared["ledger"], declared["name"]
+        dataset, given = find_accounts(given)
     if not given:
-        raise click.UsageError("Which ledger? Name it: epsilons ledger show sqlite:///people.ledger")
+        raise click.UsageError(
+            "Which ledger? Name it as well: --ledger people.toml, or --ledger sqlite:///people.ledger"
+        )
     return given if "://" in given else f"sqlite:///{os.path.abspath(given)}", dataset
 
 
@@ -108,11 +112,15 @@ def _open_of(
         if every or name is None or names <= {name}:
             yield ledger, None
             return
+        from epsilons.dataset.declared import naming
         from epsilons.dataset.registering import find_registered
 
-        yield ledger, find_registered(name, ledger, None).dataset
+        with naming(place or named or ""):
+            found = find_registered(name, ledger, None).dataset
+        yield ledger, found
     command = click.get_current_context().command_path
-    note(f"This is about {name} alone. The ledger holds {len(names)} datasets: {command} {show_address(address)}")
+    line = f"{command} {quote(show_address(address))}"
+    note(f"This is about {name} alone. The ledger holds {len(names)} datasets: {line}")
 
 
 command = Group("ledger", help="What is left, what was asked, one person's account, and whether the ledger adds up.")
@@ -123,8 +131,10 @@ COMMANDS = {"ledger": command}
 @_on_a_ledger("show try.ledger")
 def show(as_json: bool, **where: Any) -> None:
     """What is left at every level, in epsilon and in questions like the last one."""
+    from epsilons.dataset.registry import name_grants
+
     with _open_of(**where) as (ledger, dataset):
-        left = ledger.remaining(dataset)
+        left = replace(ledger.remaining(dataset), names=name_grants(ledger.levels()))
         document = _state(ledger, left, dataset)
     print_json(document) if as_json else _show_state(document, left)
 
@@ -237,17 +247,20 @@ def adopt(as_json: bool, accept_loss: bool, yes: bool, **where: Any) -> None:
     """Take a ledger as it is where no head is known: on another machine, or after a move.
 
     A head that is known is never overruled, unless the loss of the newest records is accepted: then everyone's grant
-    counts as fully spent, for good, and the journal says so.
+    counts as fully spent, for good, and the journal says so. What people said since this copy was made, levels and
+    withdrawals, is lost with those records: they have to be asked again.
     """
     if accept_loss and not yes:
         if not sys.stdin.isatty():
-            raise click.UsageError("Accepting a loss spends everybody's grant for good: say --yes as well.")
-        click.confirm("Everybody's grant will count as fully spent, for good. Go on?", abort=True, err=True)
+            raise click.UsageError(f"Accepting a loss spends everybody's grant for good. {_UNSAID} Say --yes as well.")
+        click.confirm(f"Everybody's grant will count as fully spent, for good. {_UNSAID} Go on?", abort=True, err=True)
     with closing(_open(**where, adopt=not accept_loss, accept_loss=accept_loss)) as ledger:
         done = ledger.verify()
     document = {"ledger": ledger.id, "entries": done.entries, "head": done.head, "accepted_loss": accept_loss}
     what = "Loss accepted: everybody's grant counts as spent." if accept_loss else "Adopted."
     print_json(document) if as_json else write(f"{what} The head is line {done.entries}: {done.head}")
+    if accept_loss:
+        note(f"{_UNSAID} Ask them again, also those who were told that they had withdrawn.")
 
 
 @command.command()
@@ -259,6 +272,7 @@ def forget(as_json: bool, place: str | None, named: str | None, anchor: str | No
     A ledger that was deleted, moved or emptied is not made again in silence at its address. If its newest copy is gone
     for good and people agree to new budgets, this is the act that says so. A ledger that is there stays as it is.
     """
+    from epsilons import ledger
     from epsilons.ledger.opening import find_places
 
     address, _ = _find_address(place, named)
@@ -272,7 +286,14 @@ def forget(as_json: bool, place: str | None, named: str | None, anchor: str | No
         if known
         else "None was known there."
     )
-    print_json({"ledger": address, "known": known}) if as_json else write(what)
+    stands = False
+    with contextlib.suppress(EpsilonsError):
+        ledger.open(address, create=False, look=True).close()
+        stands, what = (
+            True,
+            "A ledger stands there and stays as it is: opened, it is known again.",
+        )
+    print_json({"ledger": address, "known": known, "stands": stands}) if as_json else write(what)
 
 
 # Documents and tables -----------------------------------------------------------------------------------------------
@@ -287,7 +308,11 @@ def _state(ledger: Ledger, left: Remaining, dataset: int | None) -> dict[str, An
         "dataset": next((one.name for one in ledger.registrations(newest=True) if one.dataset == dataset), None),
         **{name: terms and getattr(terms, name) for name in ("neighbors", "rows_per_person", "allow_individual")},
         "epoch": ledger.epoch,
-        "levels": [{**one.to_dict(), "questions_left": left.questions.get(one.granted)} for one in left.levels],
+        "levels": [
+            {"name": left.names.get(to_epsilon(one.granted)), **one.to_dict()}
+            | {"questions_left": left.questions.get(one.granted)}
+            for one in left.levels
+        ],
         "public": sum(cohort.people for cohort in list_active(left.cohorts) if cohort.granted is None),
         "withdrawn": sum(cohort.people for cohort in left.cohorts if cohort.state == "withdrawn"),
         "not_dp_since": left.not_dp_since,

@@ -30,14 +30,16 @@ _who = click.argument("who", metavar="ID...", nargs=-1, required=True)
 def _people(dataset: str) -> Iterator[Registry]:
     """The people of the dataset that a file names; its rows stay closed."""
     from epsilons import ledger
-    from epsilons.dataset.declared import lasting_arguments
+    from epsilons.dataset.declared import find_accounts, naming
     from epsilons.dataset.registering import find_registered
 
-    named = lasting_arguments(dataset)
-    book = ledger.open(named["ledger"], create=False)
+    name, address = find_accounts(dataset)
+    book = ledger.open(address, create=False)
     try:
         book.verify(thorough=False)
-        yield find_registered(named["name"], book, named["ledger"])
+        with naming(dataset):
+            found = find_registered(name, book, address)
+        yield found
     finally:
         book.close()
 
@@ -48,7 +50,7 @@ def read_ids(who: Sequence[str], kind: str) -> list[Any]:
         return list(who)
     if not all(re.fullmatch(r"-?[0-9]+", one) for one in who):
         rule = "This ledger's ids are whole numbers."
-        raise PreferenceError("An id is not a number.", rule=rule, suggest="the id as it stands in the data")
+        raise PreferenceError("An id is not a whole number.", rule=rule, suggest="the id as it stands in the data")
     return [int(one) for one in who]
 
 
@@ -74,17 +76,28 @@ def statement(dataset: str, who: str, as_json: bool) -> None:
 @click.argument("level", metavar="LEVEL|EPSILON")
 @as_json
 def level(dataset: str, who: str, level: str, as_json: bool) -> None:
-    """What a person chose: the name of a level, or an epsilon. It stands until the person says otherwise.
+    """What a person chose: the name of a level, or an epsilon.
+
+    It stands until the person says otherwise, or until a source says something new about them: something stricter at
+    once, something looser by an act of the steward that names how many people it concerns. A level that comes to mean
+    less means less for everyone who has it, and nobody stands above the ceiling.
 
     \b
     Example:
       epsilons person level people.toml 17 strict
     """
+    from epsilons.dataset.declared import arguments_of, check_meanings
+    from epsilons.dataset.registry import read_epsilons
+
+    said: Any
     with _people(dataset) as people:
-        said: Any = level
-        if level not in people.ledger.levels():  # a level may be called 2
+        said, levels = level, read_epsilons(people.ledger.levels())  # a level may be called 2
+        if level not in levels:
             with suppress(ValueError):
                 said = float(level)
+        # Who reads the file goes by what it says of this level; an epsilon says it itself, and so does withdrawing.
+        declared = arguments_of(dataset)["preferences"].levels
+        check_meanings(dataset, {name: declared[name] for name in declared if name == said}, levels)
         if said == math.inf:
             raise PreferenceError("Nobody becomes public by a number.", suggest="public for LEVEL")
         (person,) = read_ids([who], people.person.family)
@@ -127,7 +140,10 @@ def _tell(done: Enrolment, as_json: bool, told: str) -> None:
     strangers = done.unknown + done.joined
     if strangers:
         many = show_count(strangers, "person was", "people were")
-        note(f"{many} on no roster so far: their word holds when they join one. Is the id written as in the data?")
+        # Nothing is stricter than who withdrew.
+        unless = ", unless its preferences or its ceiling is stricter" if done.joined else ""
+        holds = f"their word holds when they join one{unless}"
+        note(f"{many} on no roster so far: {holds}. Is the id written as in the data?")
 
 
 def document(statement: Statement) -> dict[str, Any]:
@@ -135,6 +151,9 @@ def document(statement: Statement) -> dict[str, Any]:
 
     def finite(nano: int | None) -> float | None:
         return None if nano is None else to_epsilon(nano)
+
+    def in_epsilons(told: object, *names: str) -> dict[str, Any]:
+        return {name: finite(one) if name in names else one for name, one in vars(told).items()}
 
     public = statement.granted is None and statement.state == "active"
     return {
@@ -146,6 +165,8 @@ def document(statement: Statement) -> dict[str, Any]:
             for use in statement.uses
         ],
         "while_public": list(statement.when_public),
+        "replaced": statement.replaced and in_epsilons(statement.replaced, "granted", "ceiling"),
+        "redefined": [in_epsilons(one, "before", "granted") for one in statement.redefined],
         "not_dp_since": statement.not_dp_since,
         "sentences": list(statement.sentences),
     }

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import textwrap
 from contextlib import suppress
+from decimal import ROUND_CEILING, Context
 from typing import TYPE_CHECKING, Any
 
 import click
@@ -15,7 +16,8 @@ from epsilons.statistics.catalogue import CATALOGUE
 from epsilons.statistics.entry import Entry
 
 if TYPE_CHECKING:
-    from epsilons.dataset import Dataset
+    from epsilons.accuracy.relation import Relation
+    from epsilons.dataset.asking import Asking
     from epsilons.planner.guesses import Known
 
 
@@ -41,7 +43,7 @@ def _command(entry: Entry) -> click.Command:
     return click.command(entry.name.replace("_", "-"), short_help=entry.help)(options.apply_all(taken)(ask))
 
 
-def _show_plan(people: Dataset, entry: Entry, asked: dict[str, Any], as_json: bool) -> None:
+def _show_plan(people: Asking, entry: Entry, asked: dict[str, Any], as_json: bool) -> None:
     """The plan of the question as the command asks it: by its own flags, whatever was answered before."""
     from epsilons.dataset.attempt import NothingToPlanError
 
@@ -140,13 +142,24 @@ def relation(dataset: str, column: str, as_json: bool, **given: Any) -> None:
         found, stored = output.ask_once(people, lambda: people.relation(column, **asked))
         if as_json:
             left = [level.to_dict() for level in people.remaining().levels]
-            output.print_json({**found.to_dict(), "spread": found.spread, "left": left, "stored": stored})
+            output.print_json({**found.to_dict(), "left": left, "stored": stored})
             return
         output.write(str(found))
-        flags = [f"--assume {found.bound:.4g}", f"--spread {found.spread:.6g}"]
+        flags = list_flags(found)
         flags += ["--missing center"] if found.imputed else []
         flags += [f"--bounds {','.join(f'{end:g}' for end in asked['bounds'])}"] if "bounds" in asked else []
         output.note(f"In a command, of a mean or a sum without a condition: {' '.join(flags)}")
+
+
+def list_flags(found: Relation) -> list[str]:
+    """What to assume, in spreads: rounded up, whichever way the spread was, since less would promise too much.
+
+    A spread is named only if it was given: a later answer takes it at its word, and the default one is its own.
+    """
+    spread = f"{found.spread:.6g}" if found.given else repr(found.spread)
+    bound = found.distance / max(float(spread), 1e-300)
+    up = Context(prec=4, rounding=ROUND_CEILING).create_decimal_from_float(bound)
+    return [f"--assume {float(up):.4g}", *([f"--spread {spread}"] if found.given else [])]
 
 
 #: The commands by the names that users type.

@@ -48,7 +48,8 @@ def aggregator(store: str, key_file: str, token_file: str, host: str, port: int,
     """
     from epsilons.collection import Aggregator, Store
     from epsilons.collection.sealing import OpeningKey, fingerprint, keep_secret
-    from epsilons.service.aggregator import AggregatorApp, serve
+    from epsilons.service.aggregator import AggregatorApp
+    from epsilons.service.serving import serve
 
     made = Aggregator(Store(store), OpeningKey.from_bytes(keep_secret(key_file)), minimum=minimum)
     app = AggregatorApp(made, keep_secret(token_file).hex())

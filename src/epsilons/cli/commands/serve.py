@@ -1,0 +1,203 @@
+"""`epsilons serve` and `epsilons keys`: a gateway for analysts, who hold neither data nor ledger; who may come in."""
+
+from __future__ import annotations
+
+import logging
+import tempfile
+from collections.abc import Iterator, Mapping
+from contextlib import ExitStack, contextmanager, suppress
+from functools import partial
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import click
+
+from epsilons.cli.errors import Group
+from epsilons.cli.output import as_json, note, print_json, write
+from epsilons.display import text_table
+
+if TYPE_CHECKING:
+    from epsilons.service.holdings import Holding
+    from epsilons.service.keys import Keys
+    from epsilons.storage.base import Database
+
+_FILE = click.Path(dir_okay=False)
+_ROLES = click.Choice(["steward", "analyst", "person"])
+_gateway_file = click.argument("gateway", type=_FILE, metavar="GATEWAY.TOML")
+
+
+@click.command(short_help="Run a gateway: analysts ask, and hold neither data nor ledger.")
+@click.argument("gateway", type=_FILE, required=False, metavar="[GATEWAY.TOML]")
+@click.option("--demo", is_flag=True, help="Serve real wages with made-up preferences, and print keys for three roles.")
+@click.option("--port", type=click.IntRange(0, 65535), help="Instead of the file's; 0 takes any free port.")
+def serve(gateway: str | None, demo: bool, port: int | None) -> None:
+    """Run a gateway until interrupted. Prints its address; on stderr a line for each request, without what was asked.
+
+    The file names the datasets (registered before) and a store for hashes of keys. `epsilons keys add` makes a key.
+
+    \b
+    Example:
+      epsilons serve --demo
+    """
+    from epsilons.service.holdings import open_holdings
+    from epsilons.service.settings import Settings
+    from epsilons.service.store import open_store
+
+    if (gateway is None) != demo:
+        raise click.UsageError("Name the gateway's file, or give --demo.")
+    with ExitStack() as opened:
+        if gateway is None:
+            folder = opened.enter_context(tempfile.TemporaryDirectory(prefix="epsilons-serve-"))
+            store = open_store(f"sqlite:///{folder}/gateway.store")
+            holdings = opened.enter_context(_hold_demo(Path(folder)))
+            listening: dict[str, Any] = {
+                "host": "127.0.0.1",
+                "port": 8000,
+                "certificate": None,
+                "certificate_key": None,
+            }
+        else:
+            settings = Settings.read(gateway)
+            holdings, store = open_holdings(settings.datasets), open_store(settings.store)
+            listening = {name: getattr(settings, name) for name in ("host", "port", "certificate", "certificate_key")}
+        opened.callback(store.close)
+        for one in holdings.values():
+            opened.callback(one.close)
+        listening |= {} if port is None else {"port": port}
+        _listen(holdings, store, listening, demo)
+
+
+def _listen(holdings: Mapping[str, Holding], store: Database, listening: dict[str, Any], demo: bool) -> None:
+    from epsilons.service import serving
+    from epsilons.service.gateway import GatewayApp
+    from epsilons.service.routes import ROUTES
+
+    handler = logging.StreamHandler()
+    handler.setFormatter(logging.Formatter("%(asctime)s %(message)s"))
+    log = logging.getLogger("epsilons.gateway")
+    log.setLevel(logging.INFO)
+    log.addHandler(handler)
+    app = GatewayApp(holdings, store, ROUTES)
+
+    def ready(url: str) -> None:
+        click.echo(url)
+        if demo:
+            _show_demo(app.keys, url)
+        note(f"Serving {', '.join(holdings)} at {url}. What it takes: {url}/v1/openapi.json")
+
+    with suppress(KeyboardInterrupt):
+        serving.serve(app, ready=ready, **listening)
+
+
+@contextmanager
+def _hold_demo(folder: Path) -> Iterator[Mapping[str, Holding]]:
+    """Wages, registered in a ledger that goes with the server, and so does what is known of it."""
+    from epsilons import ledger
+    from epsilons.dataset import Dataset
+    from epsilons.demo.people import load_population, state_in
+    from epsilons.service.holdings import Holding
+
+    facts: dict[str, Any] = {"bounds": {"wage": (0, 2000), "education": (0, 18)}}
+    facts["keys"] = {"region": ["northeast", "midwest", "south", "west"]}
+    with state_in(str(folder)):
+        book = ledger.open(f"sqlite:///{folder}/wages.ledger", anchor=False)
+        load_population().dataset(book, str(folder / "snapshots"), **facts).close()
+        yield {"wages": Holding(partial(Dataset.open, "wages", ledger=book))}
+        book.close()
+
+
+def _show_demo(keys: Keys, url: str) -> None:
+    analyst = keys.add("analyst", "analyst")
+    rows = [
+        ("steward", keys.add("steward", "steward"), f"{url}/v1/metrics"),
+        ("analyst", analyst, f"{url}/v1/datasets"),
+    ]
+    rows += [("person", keys.add("person", "person", "wages", 1), f"{url}/v1/datasets/wages/account")]
+    for role, key, address in rows:
+        click.echo(f"{role:8} {key}\n         {address}")
+    click.echo(f'\nimport epsilons as eps\nwages = eps.connect("{url}", key="{analyst}").dataset("wages")')
+    click.echo('print(wages.mean("wage", share=0.1))')
+
+
+@contextmanager
+def _keys_of(gateway: str) -> Iterator[Keys]:
+    from epsilons.service.keys import Keys
+    from epsilons.service.settings import Settings
+    from epsilons.service.store import open_store
+
+    store = open_store(Settings.read(gateway).store)
+    try:
+        yield Keys(store)
+    finally:
+        store.close()
+
+
+@click.group(cls=Group, short_help="Who may come in at a gateway.")
+def keys() -> None:
+    """Who may come in at a gateway. A key is shown once, when it is made; what is kept is its hash.
+
+    \b
+    Example:
+      epsilons keys add gateway.toml "statistics office"
+    """
+
+
+@keys.command()
+@_gateway_file
+@click.argument("name")
+@click.option("--role", type=_ROLES, default="analyst", show_default=True, help="What the key is for.")
+@click.option("--dataset", help="Of a person: the dataset.")
+@click.option("--person", help="Of a person: the id, as it stands in the table.")
+@click.option("--number", is_flag=True, help="The id is a number.")
+def add(gateway: str, name: str, role: str, dataset: str | None, person: str | None, number: bool) -> None:
+    """Make a key, and print it this once. Quotas of the ledger go by the name.
+
+    \b
+    Example:
+      epsilons keys add gateway.toml "statistics office"
+    """
+    if number and person is not None and not person.lstrip("-").isdigit():
+        raise click.UsageError("This id is not a whole number.")
+    who = int(person) if number and person is not None else person
+    with _keys_of(gateway) as kept:
+        click.echo(kept.add(name, role, dataset, who))
+    note("It is not shown again. In EPSILONS_KEY, or in a file of mode 0600, commands and eps.connect find it.")
+
+
+@keys.command("list")
+@_gateway_file
+@as_json
+def list_keys(gateway: str, as_json: bool) -> None:
+    """List every key that was made: number, name, role, and when it was revoked.
+
+    \b
+    Example:
+      epsilons keys list gateway.toml
+    """
+    with _keys_of(gateway) as kept:
+        found = kept.list()
+    if as_json:
+        shown = ("number", "name", "role", "dataset", "made", "revoked")
+        print_json([{name: getattr(one, name) for name in shown} for one in found])
+        return
+    rows = [[str(one.number), one.name, one.role, one.dataset or "–", one.made, one.revoked or "–"] for one in found]
+    write(text_table(("key", "name", "role", "dataset", "made", "revoked"), rows) if rows else "There are no keys yet.")
+
+
+@keys.command()
+@_gateway_file
+@click.argument("number", type=int)
+def revoke(gateway: str, number: int) -> None:
+    """End a key, by its number: from now on it opens nothing.
+
+    \b
+    Example:
+      epsilons keys revoke gateway.toml 3
+    """
+    with _keys_of(gateway) as kept:
+        ended = kept.revoke(number)
+    note(f"Key {number} of {ended.name} opens nothing any more.")
+
+
+#: The commands by the names that users type.
+COMMANDS = {"serve": serve, "keys": keys}

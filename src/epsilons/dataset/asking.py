@@ -1,0 +1,79 @@
+"""What is asked of a dataset beyond the single statistics, wherever its rows are: here, or behind a server."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Hashable, Mapping, Sequence
+from typing import Any
+
+from epsilons.accuracy.relation import WHOLE, Relation
+from epsilons.arguments.options import DEFAULT_SHARE
+from epsilons.calls import query_signature
+from epsilons.dataset.answers import Answers
+from epsilons.dataset.batch import Batch
+from epsilons.dataset.facts import Description, TableFacts
+from epsilons.dataset.methods import Questions
+from epsilons.dataset.question import registered_keys
+from epsilons.engines.base import NUMBER, TRUTH
+from epsilons.errors import PlanError
+
+
+class Asking(Questions):
+    """Questions in SQL, relations, keys; by what a dataset itself has."""
+
+    _facts: TableFacts
+    batch: Callable[..., Batch]
+    describe: Callable[[], Description]
+    count_charged: Callable[[], int]
+
+    def keys(self, column: str) -> Sequence[Any]:
+        """The keys of a column that were registered: what groups of it have unless others are given."""
+        return registered_keys(column, self._facts)
+
+    def key(self, column: str, word: str) -> Any:
+        """A key written as text, in the type of its column: groups of a column of numbers are numbers."""
+        kind = self._facts.schema.find(column)
+        if kind.family == NUMBER:
+            try:
+                return float(word) if kind.floating or kind.scale else int(word)
+            except ValueError:
+                raise PlanError(f"{word!r} is not a number.", rule=f"Column {kind.name!r} holds numbers.") from None
+        return word.strip().lower() in ("true", "1", "yes") if kind.family == TRUTH else word
+
+    def sql(
+        self,
+        query: str,
+        *,
+        share: float = DEFAULT_SHARE,
+        bounds: Mapping[str, tuple[float, float]] | None = None,
+        keys: Mapping[str, Sequence[Hashable]] | None = None,
+        **options: Any,
+    ) -> Answers:
+        """The part of SQL that maps to the statistics; several aggregates split one share.
+
+        `bounds` are those of the columns, `keys` the groups of the columns of GROUP BY. Other options are those of
+        every statistic (`assume`, `missing`, ...). A batch shows the plan first: `ask.sql(...)`, then `ask.plan()`.
+        """
+        batch = self.batch(share)
+        batch.sql(query, bounds=bounds, keys=keys, **options)
+        return batch.ask()
+
+    sql.__signature__ = query_signature(Answers, DEFAULT_SHARE)  # type: ignore[attr-defined]
+
+    def relation(self, column: str, *, share: float = 0.02, **options: Any) -> Relation:
+        """How far levels' expected means can lie from everyone's: what later questions may take as `assume`, for free.
+
+        Each level's own noisy mean is bought with a share of everybody's grant, as by `mean(..., mechanism="mixed")`;
+        other options are those of a mean. Missing values stand at the centre of the bounds, unless the column is
+        declared complete. Means and sums of the column within the same bounds take it, without a condition.
+        """
+        if self._facts.rows > 1:
+            rule, hint = f"Here people have up to {self._facts.rows} rows.", "a dataset with one row per person"
+            raise PlanError(WHOLE, rule=rule, suggest=hint)
+        asked = Relation.question(options, column in self._facts.complete)
+        return Relation.bought_by(self.mean(column, share=share, **asked))
+
+    def __str__(self) -> str:
+        return str(self.describe())
+
+    def _repr_html_(self) -> str:
+        return self.describe()._repr_html_()

@@ -1,0 +1,359 @@
+"""A gateway from outside: `eps.connect(address, key=...)`, and datasets that are asked there by the same methods.
+
+    with eps.connect("https://stats.example.org", key=...) as remote:
+        print(remote.dataset("wages").mean("wage", share=0.1))
+
+A request that got no answer is sent again with the same Idempotency-Key: it is charged once, however often it is sent.
+"""
+
+from __future__ import annotations
+
+import http.client
+import json
+import os
+import stat
+import time
+from collections.abc import Mapping
+from dataclasses import dataclass, field, replace
+from ipaddress import ip_address
+from typing import Any, Self
+from urllib.parse import quote, urlsplit
+
+from epsilons.arguments.options import DEFAULT_SHARE
+from epsilons.arguments.reading import Call, check_call
+from epsilons.dataset.answers import Answers
+from epsilons.dataset.asking import Asking
+from epsilons.dataset.batch import Batch, Pending
+from epsilons.dataset.documents import read_facts, read_sheets, write_arguments
+from epsilons.dataset.facts import Description, TableFacts
+from epsilons.dataset.question import parse_question
+from epsilons.display import Sheet, Shown
+from epsilons.errors import Argument, EpsilonsError, PlanError, ProtocolError
+from epsilons.ledger.balances import Balance, Remaining
+from epsilons.ledger.values import Stored
+from epsilons.noise import system
+from epsilons.planner.guesses import Known
+from epsilons.release import Release
+from epsilons.release.stored import StoredAnswers
+from epsilons.remote.keys import is_key
+from epsilons.remote.problems import read_problem
+
+#: The variable that a key is taken from where none is given.
+KEY_VARIABLE = "EPSILONS_KEY"
+_FIRST_WAIT, _LONGEST_WAIT, _SECONDS_FOR_A_REPLY = 0.1, 2.0, 600
+#: Worked on, too many at once, or a server that is just starting: worth another try.
+_LATER = (409, 429, 502, 503, 504)
+
+
+def read_key_file(path: str | os.PathLike[str]) -> str:
+    """A key out of a file that only its owner may read."""
+    try:
+        with open(path, encoding="ascii", errors="replace") as file:
+            open_to_others = stat.S_IMODE(os.fstat(file.fileno()).st_mode) & 0o077
+            key = file.read(1000).strip()
+    except OSError as error:
+        raise ProtocolError(f"The key cannot be read: {error.strerror}.", suggest="another path") from None
+    if open_to_others:
+        rule = "Whoever reads a key may ask with it."
+        raise ProtocolError("Others may read the file of this key.", rule=rule, suggest="mode 0600")
+    return key
+
+
+def is_loopback(host: str) -> bool:
+    """Whether what is sent to this host never leaves the machine."""
+    try:
+        return host == "localhost" or ip_address(host).is_loopback
+    except ValueError:
+        return False
+
+
+def connect(address: str, *, key: str | None = None, patience: float = 60.0) -> Connection:
+    """A gateway by its address. The key is given, or stands in the environment as EPSILONS_KEY."""
+    return Connection(address, key=key, patience=patience)
+
+
+class Connection:
+    """A gateway, for whoever has a key of it. Requests that got no answer are repeated for `patience` seconds."""
+
+    def __init__(self, address: str, *, key: str | None = None, patience: float = 60.0) -> None:
+        parts = urlsplit(address if isinstance(address, str) else "")
+        if parts.scheme not in ("http", "https") or not parts.hostname:
+            raise ProtocolError("This is no address of a gateway.", suggest="https://stats.example.org")
+        if parts.scheme == "http" and not is_loopback(parts.hostname):
+            rule = "Off this machine keys and answers are sent over HTTPS."
+            raise ProtocolError("This address would send the key in the clear.", rule=rule, suggest="https://...")
+        shown = os.environ.get(KEY_VARIABLE, "") if key is None else key
+        if not is_key(shown):
+            what = "There is no key." if not shown else "This is no key: a letter is wrong or missing."
+            raise ProtocolError(what, rule="A key begins with eps_.", suggest=(Argument("key"), f", or {KEY_VARIABLE}"))
+        self.address, self._parts, self._patience = address.rstrip("/"), parts, patience
+        self._headers = {"Authorization": f"Bearer {shown}", "Content-Type": "application/json"}
+        self._connection: http.client.HTTPConnection | None = None
+
+    def datasets(self) -> list[str]:
+        """The names of what can be asked about."""
+        return list(self.request("GET", "/v1/datasets")["datasets"])
+
+    def dataset(self, name: str) -> RemoteDataset:
+        """A dataset by name, with the methods of `Dataset` for asking."""
+        return RemoteDataset(self, name)
+
+    def request(self, method: str, path: str, document: Any = None, once: str | None = None) -> Any:
+        """What the gateway replies, as JSON; a refusal is raised as the error that it is there.
+
+        `once` names a request that must not be worked on twice.
+        """
+        body = None if document is None else json.dumps(document, allow_nan=False).encode()
+        headers = {**self._headers, **({} if once is None else {"Idempotency-Key": once})}
+        give_up, wait = time.monotonic() + self._patience, _FIRST_WAIT
+        while True:
+            try:
+                status, reply = self._once(method, path, body, headers)
+            except (OSError, http.client.HTTPException):
+                self.close()
+                status, reply = 503, b""
+            read = _read_json(reply)
+            # A refusal of the library has a code; what the gateway itself says may be otherwise in a moment.
+            later = status in _LATER and not (isinstance(read, dict) and "code" in read)
+            if not later or time.monotonic() + wait > give_up:
+                break
+            time.sleep(wait)
+            wait = min(2 * wait, _LONGEST_WAIT)
+        if status >= 300 and not reply:
+            what = f"No answer from {self.address} within {self._patience:g} s."
+            raise ProtocolError(what, suggest="check that the gateway is running")
+        if status >= 300:
+            raise read_problem(read, status)
+        return read
+
+    def _once(self, method: str, path: str, body: bytes | None, headers: Mapping[str, str]) -> tuple[int, bytes]:
+        if self._connection is None:
+            kind = http.client.HTTPSConnection if self._parts.scheme == "https" else http.client.HTTPConnection
+            self._connection = kind(self._parts.hostname or "", self._parts.port, timeout=_SECONDS_FOR_A_REPLY)
+        self._connection.request(method, self._parts.path.rstrip("/") + path, body, dict(headers))
+        reply = self._connection.getresponse()
+        content = reply.read()
+        if reply.getheader("Connection") == "close":
+            self.close()
+        return reply.status, content
+
+    def close(self) -> None:
+        """Let go of the connection; the next request makes another."""
+        if self._connection is not None:
+            self._connection.close()
+            self._connection = None
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, *raised: object) -> None:
+        self.close()
+
+
+def _read_json(reply: bytes) -> Any:
+    try:
+        return json.loads(reply)
+    except (ValueError, RecursionError):
+        return None
+
+
+class RemoteDataset(Asking):
+    """A dataset behind a gateway: asked, planned and looked at by the methods of `Dataset`."""
+
+    def __init__(self, connection: Connection, name: str) -> None:
+        self._connection, self._path = connection, f"/v1/datasets/{quote(name, safe='')}"
+        self._facts, self._described = self._look()
+        self._charged = 0
+
+    def _look(self) -> tuple[TableFacts, Description]:
+        plain = self._connection.request("GET", self._path)
+        try:
+            return read_facts(plain, self._connection.address)
+        except (KeyError, TypeError, ValueError, AttributeError):
+            raise _unusable() from None
+
+    def describe(self) -> Description:
+        """Columns, people per level, bounds known. Public facts; no charge."""
+        self._facts, self._described = self._look()
+        return self._described
+
+    def remaining(self) -> Remaining:
+        """What everybody has left: `.levels`, of each the least as `.epsilons`; `.questions`."""
+        plain = self._connection.request("GET", f"{self._path}/remaining")
+        levels = tuple(Balance(**level) for level in plain["levels"])
+        return _Left((), dict(plain["questions"]), plain["not_dp_since"], balances=levels)
+
+    def count_charged(self) -> int:
+        """How many questions were charged so far, of those that were asked here."""
+        return self._charged
+
+    def answers(self) -> StoredAnswers:
+        """Every answer that was released, by its number: free, newest last."""
+        listed = self._connection.request("GET", f"{self._path}/releases")["releases"]
+        return StoredAnswers(_read_stored(one) for one in listed)
+
+    def release(self, number: int) -> Release:
+        """One of them."""
+        plain = self._connection.request("GET", f"{self._path}/releases/{int(number)}")
+        return StoredAnswers([_read_stored(plain)])[number]
+
+    @check_call("batch")
+    def batch(self, share: float = DEFAULT_SHARE) -> Batch:
+        """Several questions for one share, split where the error is least: `with people.batch(share=.2) as ask:`."""
+        return RemoteBatch(self, share)
+
+    def close(self) -> None:
+        """Let go of the connection."""
+        self._connection.close()
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, *raised: object) -> None:
+        self.close()
+
+    def _send(self, way: str, document: Mapping[str, Any]) -> Any:
+        once = system().bytes(16).hex() if way == "ask" else None
+        reply = self._connection.request("POST", f"{self._path}/{way}", document, once)
+        self._charged += reply.get("stored") is False
+        return reply
+
+    def _ask(self, call: Call, planned: Mapping[str, Any] | None = None) -> Release:
+        """Send a call that was read here, and is read again there."""
+        document = {**_write_call(call), **({} if planned is None else {"planned": planned})}
+        return Release.from_dict(self._send("ask", document)["release"])
+
+    def _plan(self, call: Call, past: bool) -> Any:
+        return RemotePlan(self._send("plan", {**_write_call(call), "past": past}), self, call)
+
+
+def _write_call(call: Call) -> dict[str, Any]:
+    return {"statistic": call.entry.name, "arguments": write_arguments(call.given)}
+
+
+def _read_stored(plain: Mapping[str, Any]) -> Stored:
+    release, answer = plain["release"], json.dumps(plain["release"]).encode()
+    return Stored(plain["number"], release["at"], "", plain["question"], answer)
+
+
+def _unusable() -> EpsilonsError:
+    return ProtocolError("The reply is none of a gateway.", suggest="the address of a gateway of this version")
+
+
+@dataclass(frozen=True)
+class _Left(Remaining):
+    """What is left, as the gateway adds it up: it sends levels, not cohorts."""
+
+    balances: tuple[Balance, ...] = ()
+
+    @property
+    def levels(self) -> tuple[Balance, ...]:
+        return self.balances
+
+
+@dataclass(frozen=True)
+class RemoteRow:
+    """What one mechanism would cost, and how far it would err."""
+
+    mechanism: str
+    error: float | None
+    worst_error: float | None
+    used: float
+    charges: Mapping[float, float]
+    options: Mapping[str, Any]
+    assumption: str
+    reason: str
+    expectations: Mapping[str, float]
+    _plan: RemotePlan = field(repr=False)
+
+    def ask(self) -> Release:
+        """Ask this mechanism, and get what the row shows, or nothing if what people have left has changed."""
+        return self._plan.ask_as(self.mechanism)
+
+
+class RemotePlan(Shown):
+    """A plan that a gateway made: every mechanism that can serve, the best first. It shows itself as it does there."""
+
+    def __init__(self, plain: Mapping[str, Any], people: RemoteDataset, call: Call) -> None:
+        self._plain, self._people, self._call = plain, people, call
+        #: What of the question's guesses comes from past answers or from the roster.
+        self.known = tuple(Known(**one) for one in plain["known"])
+        self.rows = tuple(RemoteRow(**{**row, "charges": dict(row["charges"])}, _plan=self) for row in plain["rows"])
+
+    @property
+    def best(self) -> RemoteRow:
+        """The row that `mechanism="auto"` takes."""
+        return self.rows[0]
+
+    def __getitem__(self, mechanism: str) -> RemoteRow:
+        for row in self.rows:
+            if mechanism in ("auto", row.mechanism):
+                return row
+        names = ", ".join(["auto", *(row.mechanism for row in self.rows)])
+        raise PlanError(f"{mechanism!r} cannot serve this question.", suggest=names)
+
+    def ask(self) -> Release:
+        """Ask what was planned, as its row shows."""
+        return self.ask_as(self._plain["mechanism"])
+
+    def ask_as(self, mechanism: str) -> Release:
+        """Ask a row by the name that the caller gave."""
+        planned = {"mark": self._plain["mark"], "past": self._plain["past"], "mechanism": mechanism}
+        return self._people._ask(self._call, planned)
+
+    def to_dict(self) -> dict[str, Any]:
+        """Plain values that survive JSON."""
+        apart = ("sheets", "mark", "past", "mechanism", "known")
+        return {name: value for name, value in self._plain.items() if name not in apart}
+
+    def sheets(self) -> list[Sheet]:
+        return read_sheets(self._plain["sheets"])
+
+
+class RemoteBatchPlan(Shown):
+    """How a gateway would split a batch's share."""
+
+    def __init__(self, plain: Mapping[str, Any]) -> None:
+        self._plain, self.share = plain, plain["share"]
+
+    def to_dict(self) -> dict[str, Any]:
+        """Plain values that survive JSON."""
+        return {name: value for name, value in self._plain.items() if name != "sheets"}
+
+    def sheets(self) -> list[Sheet]:
+        return read_sheets(self._plain["sheets"])
+
+
+class RemoteBatch(Batch):
+    """Collects questions here, SQL too; the gateway splits the share, and asks them all or none."""
+
+    def __init__(self, people: Any, share: Any) -> None:
+        super().__init__(people, share, people._facts)
+
+    def _ask(self, call: Call) -> Pending:
+        if self._over:
+            raise PlanError("This batch is over.", suggest="a new batch")
+        parse_question(call, self._facts)
+        pending = Pending(self._name(call), self._people, call, False)
+        self._asked[len(self._asked)] = [pending]
+        return pending
+
+    def _document(self) -> dict[str, Any]:
+        if not self._asked:
+            raise PlanError("This batch has no questions.", suggest="one question at least")
+        questions = [_write_call(replace(one._call, given={**one._call.given, "name": one.name})) for one in self]
+        return {"questions": questions, "share": float(self._share)}
+
+    def plan(self) -> Any:
+        """Who gets how much of the share, and the error to expect. Free."""
+        people: Any = self._people
+        return RemoteBatchPlan(people._send("plan", self._document()))
+
+    def ask(self) -> Answers:
+        """Ask everything now."""
+        people: Any = self._people
+        document, self._over = self._document(), True
+        found = {name: Release.from_dict(plain) for name, plain in people._send("ask", document)["answers"]}
+        for pending in self:
+            pending._release = found[pending.name]
+        return self._answers()

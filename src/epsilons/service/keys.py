@@ -1,0 +1,105 @@
+"""Who may come in: keys of stewards, analysts and people. A key is shown once; what is kept is its hash.
+
+A key has a role, and a name that answers are charged under (`analyst` in the ledger). That of a person also says of
+which dataset and which person: it opens that account and no other.
+"""
+
+import hashlib
+import json
+from dataclasses import dataclass
+from datetime import UTC, datetime
+from typing import Any
+
+from epsilons.errors import ProtocolError
+from epsilons.ledger.checks import check_analyst_name
+from epsilons.remote.keys import is_key, make_key
+from epsilons.storage.base import Database
+
+STEWARD, ANALYST, PERSON = "steward", "analyst", "person"
+ROLES = (STEWARD, ANALYST, PERSON)
+
+
+@dataclass(frozen=True)
+class Holder:
+    """Whose key it is, and what for."""
+
+    number: int
+    name: str
+    role: str
+    #: Of a person's key: the dataset, and the id in it.
+    dataset: str | None = None
+    person: Any = None
+    made: str = ""
+    revoked: str | None = None
+
+
+class Keys:
+    """The keys of a gateway, by its store."""
+
+    def __init__(self, store: Database) -> None:
+        self._store = store
+
+    def add(self, name: str, role: str, dataset: str | None = None, person: Any = None) -> str:
+        """A new key, which is shown this once. A name keeps its role: quotas and records are kept under it."""
+        check_analyst_name(name)
+        if role not in ROLES:
+            raise ProtocolError("There is no such role.", suggest=", ".join(ROLES))
+        if (role == PERSON) != (dataset is not None and person is not None):
+            rule = "A person's key opens one account of one dataset; other keys open none."
+            raise ProtocolError("A dataset and an id go with the role person, and with no other.", rule=rule)
+        key = make_key()
+        with self._store.write() as connection:
+            other = "SELECT 1 FROM keys WHERE name = :name AND (role <> :role OR role = 'person') AND revoked IS NULL"
+            if connection.execute(other, {"name": name, "role": role}).fetchone() is not None:
+                rule = "A name has one role, and a person's one key."
+                raise ProtocolError(
+                    "This name has a key already.", rule=rule, suggest="another name, or revoke it first"
+                )
+            last = connection.execute("SELECT coalesce(max(number), 0) FROM keys").fetchone()[0]
+            row = {
+                "number": last + 1, "name": name, "role": role, "digest": _digest(key), "dataset": dataset,
+                "person": None if person is None else json.dumps(person), "made": _now(),
+            }  # fmt: skip
+            columns = "number, name, role, digest, dataset, person, made"
+            values = ", ".join(f":{one}" for one in row)
+            connection.execute(f"INSERT INTO keys ({columns}) VALUES ({values})", row)
+        return key
+
+    def find(self, key: str) -> Holder | None:
+        """Whose key this is; None if it is none, or was revoked."""
+        if not is_key(key):
+            return None
+        with self._store.read() as connection:
+            found = "SELECT * FROM keys WHERE digest = :digest AND revoked IS NULL"
+            row = connection.execute(found, {"digest": _digest(key)}).fetchone()
+            return None if row is None else _read(row)
+
+    def list(self) -> list[Holder]:
+        """Every key that was ever made, without the keys themselves."""
+        with self._store.read() as connection:
+            return [_read(row) for row in connection.execute("SELECT * FROM keys ORDER BY number").fetchall()]
+
+    def revoke(self, number: int) -> Holder:
+        """From now on the key opens nothing; it stays listed."""
+        with self._store.write() as connection:
+            row = connection.execute("SELECT * FROM keys WHERE number = :number", {"number": number}).fetchone()
+            if row is None:
+                raise ProtocolError("There is no key of this number.", suggest="epsilons keys list")
+            change = "UPDATE keys SET revoked = :at WHERE number = :number AND revoked IS NULL"
+            connection.execute(change, {"at": _now(), "number": number})
+            return _read(row)
+
+
+def _digest(key: str) -> bytes:
+    """A key has 160 random bits, so that a plain hash cannot be undone by trying."""
+    return hashlib.sha256(key.encode()).digest()
+
+
+def _read(row: Any) -> Holder:
+    person = None if row["person"] is None else json.loads(row["person"])
+    named = {name: row[name] for name in ("number", "name", "role", "dataset", "made", "revoked")}
+    return Holder(**named, person=person)
+
+
+def _now() -> str:
+    return datetime.now(UTC).isoformat(timespec="seconds")

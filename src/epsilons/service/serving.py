@@ -1,0 +1,110 @@
+"""What every service shares: replies and refusals in one shape, bodies of a limited size, and the server that listens.
+
+Errors have one shape: RFC 9457, application/problem+json.
+"""
+
+import json
+import socket
+from collections.abc import Awaitable, Callable, MutableMapping
+from dataclasses import dataclass
+from typing import Any
+
+from epsilons.errors import Argument, EpsilonsError, PlanError
+from epsilons.remote.problems import write_problem
+
+Scope = MutableMapping[str, Any]
+Receive = Callable[[], Awaitable[MutableMapping[str, Any]]]
+Send = Callable[[MutableMapping[str, Any]], Awaitable[None]]
+App = Callable[[Scope, Receive, Send], Awaitable[None]]
+
+
+@dataclass(frozen=True)
+class Reply:
+    status: int
+    body: bytes
+    media_type: str = "application/octet-stream"
+    headers: tuple[tuple[str, str], ...] = ()
+
+    async def send(self, send: Send) -> None:
+        """Answer a request with it."""
+        headers = [(b"content-type", self.media_type.encode()), (b"content-length", b"%d" % len(self.body))]
+        if self.status in (401, 403, 413, 429):
+            # What is left of the request is not read, so the connection cannot be used again.
+            headers += [(b"connection", b"close")]
+        if self.status == 401:
+            headers += [(b"www-authenticate", b"Bearer")]
+        headers += [(name.encode(), value.encode()) for name, value in self.headers]
+        await send({"type": "http.response.start", "status": self.status, "headers": headers})
+        await send({"type": "http.response.body", "body": self.body})
+
+
+async def read_body(receive: Receive, headers: dict[bytes, bytes], most: int) -> bytes | Reply:
+    """The body, or why there is none: said as soon as it is known to be too large."""
+    told, too_large = headers.get(b"content-length", b"0"), f"At most {most:,} bytes."
+    if not told.isdigit() or int(told) > most:
+        return problem(413, "The request is too large.", too_large)
+    parts, size = [], 0
+    while True:
+        message = await receive()
+        if message["type"] == "http.disconnect":  # half a list of ids must not pass for a list
+            return problem(400, "The request ended too early.")
+        part = message.get("body", b"")
+        size += len(part)
+        if size > most:
+            return problem(413, "The request is too large.", too_large)
+        parts.append(part)
+        if not message.get("more_body"):
+            return b"".join(parts)
+
+
+async def live(receive: Receive, send: Send) -> None:
+    while True:
+        message = await receive()
+        await send({"type": message["type"] + ".complete"})
+        if message["type"] == "lifespan.shutdown":
+            return
+
+
+def as_json(document: Any) -> Reply:
+    return Reply(200, json.dumps(document).encode(), "application/json")
+
+
+def problem(
+    status: int, title: str, detail: str = "", *, headers: tuple[tuple[str, str], ...] = (), **more: Any
+) -> Reply:
+    document = {"type": "about:blank", "title": title, "status": status, **({"detail": detail} if detail else {})}
+    body = json.dumps(document | more, ensure_ascii=False).encode()
+    return Reply(status, body, "application/problem+json", headers)
+
+
+#: By the kind or the code of an error, which is stable; any other error of ours is the sender's.
+_STATUS = {"QuotaError": 429, "budget": 409, "ledger": 409}
+
+
+def refuse(error: EpsilonsError) -> Reply:
+    """An error of ours as a reply, from which a client makes the same error again."""
+    about = write_problem(error)
+    status = next((_STATUS[one] for one in (about["kind"], error.code) if one in _STATUS), 422)
+    return problem(status, error.what, error.rule, **about)
+
+
+def serve(app: App, host: str, port: int, ready: Callable[[str], None], **https: str | None) -> None:
+    """Listen until interrupted; port 0 takes any free one. `ready` gets the address once the socket is bound."""
+    try:
+        import uvicorn
+    except ImportError:
+        raise PlanError("A server needs uvicorn.", suggest="pip install 'epsilons[service]'") from None
+    listening = socket.socket(socket.AF_INET6 if ":" in host else socket.AF_INET)
+    listening.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+    try:
+        listening.bind((host, port))
+    except OSError as error:
+        raise PlanError(f"The port cannot be used: {error.strerror}.", suggest=("another ", Argument("port"))) from None
+    quiet: dict[str, Any] = {"log_level": "warning", "access_log": False, "server_header": False, "lifespan": "off"}
+    config = uvicorn.Config(app, **quiet, ssl_certfile=https["certificate"], ssl_keyfile=https["certificate_key"])
+    scheme = "https" if https["certificate"] else "http"
+    name = f"[{host}]" if ":" in host else host
+    # Connections wait in the socket's queue from here on, until the server takes them.
+    listening.listen(1024)
+    ready(f"{scheme}://{name}:{listening.getsockname()[1]}")
+    uvicorn.Server(config).run(sockets=[listening])

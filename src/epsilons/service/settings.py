@@ -1,0 +1,79 @@
+"""A gateway as a file: where it listens, where it remembers, which datasets it serves.
+
+    store = "sqlite:///gateway.store"
+    datasets = ["people.toml"]
+    host = "127.0.0.1"
+    port = 8000
+    certificate = "server.pem"
+    certificate_key = "server.key"
+
+Paths are relative to the file. Plain HTTP is spoken on the machine itself only.
+"""
+
+import os
+import tomllib
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from epsilons.arguments.checks import check_whole
+from epsilons.dataset.declared import resolve_address
+from epsilons.errors import DataError
+from epsilons.remote.client import is_loopback
+
+_KEYS = ("store", "datasets", "host", "port", "certificate", "certificate_key")
+
+
+@dataclass(frozen=True)
+class Settings:
+    """What stands in a gateway's file."""
+
+    store: str
+    datasets: tuple[str, ...]
+    host: str = "127.0.0.1"
+    port: int = 8000
+    certificate: str | None = None
+    certificate_key: str | None = None
+
+    @classmethod
+    def read(cls, path: str | os.PathLike[str]) -> "Settings":
+        """The settings of a file; nothing else is opened."""
+        where = Path(path)
+        try:
+            given = tomllib.loads(where.read_text(encoding="utf-8"))
+        except FileNotFoundError:
+            raise DataError(f"There is no file {where}.", suggest="one with store and datasets") from None
+        except (OSError, UnicodeDecodeError, tomllib.TOMLDecodeError):
+            raise DataError(f"{where.name} is not TOML.", suggest='store = "sqlite:///gateway.store"') from None
+        for name in sorted(set(given) - set(_KEYS)):
+            raise DataError(f"Unknown key {name!r} in {where.name}.", suggest=", ".join(_KEYS))
+        here = where.resolve().parent
+        for name in ("host", "certificate", "certificate_key"):
+            if not isinstance(given.get(name, ""), str):
+                raise DataError(f"{name!r} is not text.", suggest=f'{name} = "..."')
+        https = {name: str(here / given[name]) for name in ("certificate", "certificate_key") if name in given}
+        store = resolve_address(given.get("store"), here)
+        if store is None:
+            rule, hint = "It keeps hashes of keys, and replies.", 'store = "sqlite:///gateway.store"'
+            raise DataError(f"{where.name} has no store.", rule=rule, suggest=hint)
+        found = cls(
+            store, _list_files(given.get("datasets"), here), given.get("host", "127.0.0.1"), _port(given), **https
+        )
+        if len(https) == 1:
+            raise DataError("A certificate goes with its key.", suggest='certificate_key = "server.key"')
+        if not https and not is_loopback(found.host):
+            rule = "Off this machine keys and answers are sent over HTTPS."
+            hint = "certificate and certificate_key; or 127.0.0.1 behind a proxy on this machine that speaks HTTPS"
+            raise DataError(f"Plain HTTP is not spoken at {found.host}.", rule=rule, suggest=hint)
+        return found
+
+
+def _list_files(given: Any, here: Path) -> tuple[str, ...]:
+    if not isinstance(given, list) or not given or not all(isinstance(one, str) for one in given):
+        raise DataError("Datasets are listed by their files.", suggest='datasets = ["people.toml"]')
+    return tuple(str(here / one) for one in given)
+
+
+def _port(given: dict[str, Any]) -> int:
+    wrong = DataError("A port is a number from 0 to 65535.", rule="0 takes any free one.", suggest="port = 8000")
+    return check_whole(given.get("port", 8000), least=0, most=65535, refusal=wrong)

@@ -1,0 +1,264 @@
+"""A gateway as a process: asked through `eps.connect` and by commands it gives what the library gives; kill -9."""
+
+from __future__ import annotations
+
+import json
+import os
+import subprocess
+import sys
+import threading
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+import epsilons as eps
+from epsilons.cli import app
+from epsilons.dataset.asking import Asking
+from epsilons.service.keys import Keys
+from epsilons.service.replies import Replies
+from epsilons.service.serving import Reply
+from epsilons.service.store import open_store
+from support import ledger_servers
+from support.gateways import Servers, declare, key_for
+
+Ask = Callable[[Asking], Any]
+
+
+@pytest.fixture(scope="module")
+def servers() -> Iterator[Servers]:
+    made = Servers()
+    yield made
+    made.close()
+
+
+@pytest.fixture(scope="module")
+def both(tmp_path_factory: pytest.TempPathFactory, servers: Servers) -> Iterator[tuple[eps.Dataset, Any, Path]]:
+    """The same people twice: here, and behind a server; the folder of the latter, with a file that names it."""
+    one, other = tmp_path_factory.mktemp("here"), tmp_path_factory.mktemp("there")
+    declare(one)
+    url, _ = servers.start(declare(other))
+    key = key_for(other / "gateway.toml", "office")
+    (other / "key").touch(0o600)
+    (other / "key").write_text(key)
+    (other / "remote.toml").write_text(f'server = "{url}"\nname = "wages"\nkey = "key"\n')
+    with eps.Dataset.from_toml(one / "wages.toml") as here, eps.connect(url, key=key) as remote:
+        yield here, remote.dataset("wages"), other
+
+
+#: One of each kind; every statistic of the catalogue is read by the same lines.
+QUESTIONS: dict[str, Ask] = {
+    "count": lambda people: people.count(where="age >= 30 AND region IN ('north', 'south')", share=0.01),
+    "groups": lambda people: people.mean("wage", by={"region": ["north", "south"]}, share=0.01),
+    "registered keys": lambda people: people.sum("age", by="region", share=0.01),
+    "quantile": lambda people: people.quantile("wage", 0.9, share=0.01, for_interval=0.5),
+    "histogram": lambda people: people.histogram("wage", edges=(0, 50, 100), share=0.01),
+    "model": lambda people: people.linear_regression("wage", features=["age"], share=0.01),
+    "error": lambda people: people.count(error=30),
+    "batch": lambda people: _batch(people),
+    "sql": lambda people: people.sql("SELECT AVG(wage), COUNT(*) FROM people WHERE age > 20", share=0.01),
+    "planned": lambda people: people.plan("mean", "wage", share=0.01, missing="center")["sample"].ask(),
+    "relation": lambda people: people.mean(
+        "wage", share=0.01, missing="center", assume=people.relation("wage", share=0.05)
+    ),
+}
+
+
+def _batch(people: Asking) -> Any:
+    with people.batch(share=0.02) as ask:
+        first, second = ask.count(where="age >= 50"), ask.median("wage", name="middle")
+    return {one.name: one.release for one in (first, second)}
+
+
+def form(release: eps.Release) -> dict[str, Any]:
+    """All of a release that noise has no part in."""
+    plain = release.to_dict()
+    drawn = ("value", "error", "models", "at", "details", "assumption", "no_interval", "why")
+    kept = {name: part for name, part in plain.items() if name not in drawn}
+    keys = list(release.value) if isinstance(release.value, dict) else None
+    return {**kept, "guarantee": {**plain["guarantee"], "roster": ""}, "keys": keys}
+
+
+def test_asked_through_the_client_and_directly_the_charge_and_the_form_are_the_same(
+    both: tuple[eps.Dataset, Any, Path],
+) -> None:
+    here, there, _ = both
+    for name, ask in QUESTIONS.items():
+        one, other = ask(here), ask(there)
+        if isinstance(one, eps.Release):
+            one, other = {"": one}, {"": other}
+        assert list(one) == list(other), name
+        for part, release in one.items():
+            assert form(release) == form(other[part]), name
+        assert there.remaining().levels == here.remaining().levels, name
+        # Asked again it is the stored answer.
+        charged = there.count_charged()
+        again = ask(there)
+        assert dict(again if isinstance(again, dict | eps.dataset.answers.Answers) else {"": again}) == dict(other)
+        assert there.count_charged() == charged, name
+
+
+def test_what_is_public_is_told_alike(both: tuple[eps.Dataset, Any, Path]) -> None:
+    here, there, _ = both
+    assert there.describe().levels == here.describe().levels
+    assert there.describe().columns == here.describe().columns
+    assert there.keys("region") == here.keys("region")
+    assert (there.key("age", "31"), there.key("region", "31")) == (31, "31")
+    for made in (lambda people: people.plan("mean", "wage", share=0.1, past=False), lambda people: _plan_batch(people)):
+        assert str(made(there)) == str(made(here))
+        assert made(there).to_dict() == made(here).to_dict()
+    stored = there.answers()
+    assert stored[1] == there.release(1)
+    assert list(stored) == list(here.answers())
+    assert str(stored).splitlines()[:2] == str(here.answers()).splitlines()[:2]
+
+
+def _plan_batch(people: Asking) -> Any:
+    batch = people.batch(share=0.1)
+    batch.count(), batch.sql("SELECT AVG(wage) AS average FROM people")
+    return batch.plan()
+
+
+def test_refusals_are_the_library_s_own(both: tuple[eps.Dataset, Any, Path]) -> None:
+    here, there, _ = both
+    wrong: list[Ask] = [
+        lambda people: people.mean("nothing"),
+        lambda people: people.mean("region"),
+        lambda people: people.mean("wage", bounds=(3, 1)),
+        lambda people: people.count(where="age >="),
+        lambda people: people.count(by="union"),
+        lambda people: people.sql("SELECT wage FROM people"),
+        lambda people: people.plan("count", where="epsilon = 1"),
+        lambda people: people.batch(share=0.1).ask(),
+        lambda people: people.mean("wage", error=1e-9),
+    ]
+    for ask in wrong:
+        told = []
+        for people in (here, there):
+            with pytest.raises(eps.EpsilonsError) as refused:
+                ask(people)
+            told.append((refused.type, str(refused.value), refused.value.parts))
+        assert told[0] == told[1]
+    plan = there.plan("count", where="age >= 77", share=1)
+    there.count(where="age >= 78", share=0.01)
+    with pytest.raises(eps.PlanError, match="has changed since"):
+        plan.ask()
+
+
+def test_commands_ask_the_server_that_a_file_names(
+    both: tuple[eps.Dataset, Any, Path], capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    _, _, folder = both
+    file = str(folder / "remote.toml")
+    for command in (
+        ["count", file, "--where", "age >= 44", "--by", "region", "--share", "0.01"],
+        ["plan", file, "mean", "wage", "--share", "0.01"],
+        ["mean", file, "wage", "--share", "0.01", "--dry-run"],
+        ["sql", file, "SELECT AVG(wage) FROM people WHERE age >= 44", "--share", "0.01"],
+        ["relation", file, "wage", "--share", "0.01"],
+    ):
+        assert app.main(command) == 0, capsys.readouterr()
+        shown = capsys.readouterr().out
+        assert app.main([*command, "--json"]) == 0
+        assert json.loads(capsys.readouterr().out)
+        assert shown
+    assert app.main(["mean", file, "region"]) == 4
+    assert "holds text, not numbers" in capsys.readouterr().err
+    assert app.main(["check", file]) == 4
+    assert "behind a server" in capsys.readouterr().err
+    # A key that others may read is not used.
+    (folder / "key").chmod(0o644)
+    assert app.main(["count", file]) == 8
+    assert "mode 0600" in capsys.readouterr().err
+    (folder / "key").chmod(0o600)
+
+
+def test_keys_are_made_listed_and_ended_by_commands(
+    both: tuple[eps.Dataset, Any, Path], capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    _, there, folder = both
+    file, url = str(folder / "gateway.toml"), there._connection.address
+    assert app.main(["keys", "add", file, "guest"]) == 0
+    monkeypatch.setenv("EPSILONS_KEY", capsys.readouterr().out.strip())
+    with eps.connect(url) as guest:
+        assert guest.datasets() == ["wages"]
+        assert app.main(["keys", "list", file, "--json"]) == 0
+        last = json.loads(capsys.readouterr().out)[-1]
+        assert (last["name"], last["role"], last["revoked"]) == ("guest", "analyst", None)
+        assert app.main(["keys", "revoke", file, str(last["number"])]) == 0
+        with pytest.raises(eps.ProtocolError, match="needs a key"):
+            guest.datasets()
+    for address in ("http://stats.example.org", "ftp://127.0.0.1", "127.0.0.1:8000", ""):
+        with pytest.raises(eps.ProtocolError, match="address"):
+            eps.connect(address)
+    with pytest.raises(eps.ProtocolError, match="a letter is wrong"):
+        eps.connect(url, key="eps_x")
+
+
+def test_a_server_that_is_killed_midway_charges_once(tmp_path: Path, servers: Servers) -> None:
+    file = declare(tmp_path)
+    key = key_for(file, "office")
+    url, process = servers.start(file, "touched")
+    question = {"statistic": "count", "arguments": {"where": "age >= 30", "share": 0.1, "fresh": True}}
+    first, again = eps.connect(url, key=key, patience=0), []
+
+    def ask() -> None:
+        try:
+            first.request("POST", "/v1/datasets/wages/ask", question, once="the-same")
+        except eps.ProtocolError as error:
+            again.append(str(error))
+
+    asking = threading.Thread(target=ask)
+    asking.start()
+    servers.wait_until_stopped(process)
+    servers.kill(process)
+    asking.join()
+    assert "No answer" in again[0]
+    url, _ = servers.start(file)
+    with eps.connect(url, key=key) as second:
+        replies = [second.request("POST", "/v1/datasets/wages/ask", question, once="the-same") for _ in range(3)]
+        people = second.dataset("wages")
+        assert people.remaining().epsilons[0.5] >= 0.45
+        assert [one["release"]["number"] for one in replies] == [1, 1, 1]
+        assert replies[1] == replies[2] == replies[0]
+        assert list(people.answers()) == [1]
+
+
+@pytest.mark.integration
+def test_a_store_in_postgresql_keeps_keys_and_replies(postgres_server: str) -> None:
+    address = ledger_servers.fresh(postgres_server)
+    store, again = open_store(address), open_store(address)
+    key = Keys(store).add("ann", "person", "wages", 17)
+    found = Keys(again).find(key)
+    assert found is not None
+    assert (found.name, found.person) == ("ann", 17)
+    one, other = Replies(store), Replies(again)
+    assert one.begin("ann", "1", b"x") is None
+    assert isinstance(one.begin("ann", "1", b"x"), Reply)
+    # Another run of the server takes over what this one had begun.
+    assert other.begin("ann", "1", b"x") is None
+    other.end("ann", "1", b"reply")
+    assert one.look("ann", "1", b"x") == b"reply"
+    refusal = one.look("ann", "1", b"y")
+    assert isinstance(refusal, Reply)
+    assert refusal.status == 422
+    Keys(again).revoke(1)
+    assert Keys(store).find(key) is None
+    store.close()
+    again.close()
+
+
+@pytest.mark.soak
+def test_the_demo_prints_an_address_and_keys_that_work(tmp_path: Path) -> None:
+    command = [sys.executable, "-m", "epsilons", "serve", "--demo", "--port", "0"]
+    own = {**os.environ, "XDG_STATE_HOME": str(tmp_path)}
+    pipes: dict[str, Any] = {"stdout": subprocess.PIPE, "stderr": subprocess.DEVNULL}
+    with subprocess.Popen(command, text=True, env=own, **pipes) as server:
+        assert server.stdout is not None
+        lines = [server.stdout.readline().split() for _ in range(7)]
+        keys = {line[0]: line[1] for line in lines if len(line) == 2}
+        with eps.connect(lines[0][0], key=keys["analyst"]) as remote:
+            assert remote.dataset("wages").mean("wage", share=0.1).number == 1
+        server.terminate()
+    assert list(tmp_path.iterdir()) == []

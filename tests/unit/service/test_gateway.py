@@ -1,0 +1,379 @@
+"""The gateway without a network: who may do what, requests that are repeated, refusals, what is logged and shown."""
+
+from __future__ import annotations
+
+import asyncio
+import json
+import logging
+import re
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+import epsilons as eps
+from epsilons.dataset.documents import Asked
+from epsilons.remote.keys import make_key
+from epsilons.remote.problems import read_problem
+from epsilons.service import clock, gateway
+from epsilons.service.gateway import GatewayApp, Route, Visit
+from epsilons.service.holdings import Holding
+from epsilons.service.keys import ROLES
+from epsilons.service.routes import ROUTES
+from epsilons.service.serving import Reply, as_json, refuse
+from epsilons.statistics.catalogue import CATALOGUE
+from support.gateways import Gateway, Seen, declare, register_again
+
+ASK = "/v1/datasets/wages/ask"
+COUNT = {"statistic": "count", "arguments": {"where": "age >= 30", "share": 0.01}}
+
+#: Who may take which way: a route that is not listed here fails the test.
+ALLOWED = {
+    "health": {"", *ROLES}, "openapi": {"", *ROLES}, "me": {*ROLES}, "datasets": {*ROLES}, "dataset": {*ROLES},
+    "remaining": {"steward", "analyst"}, "plan": {"steward", "analyst"}, "ask": {"steward", "analyst"},
+    "releases": {*ROLES}, "release": {*ROLES}, "account": {"person"}, "level": {"person"}, "metrics": {"steward"},
+}  # fmt: skip
+
+
+@pytest.fixture(scope="module")
+def here(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Gateway]:
+    with pytest.MonkeyPatch.context() as changed:
+        changed.setattr(clock, "LEAST", 0.0)
+        made = Gateway(declare(tmp_path_factory.mktemp("gateway")))
+        yield made
+        made.close()
+
+
+@pytest.fixture(scope="module")
+def held(here: Gateway) -> dict[str, str]:
+    """A key of each role."""
+    made = {role: here.keys.add(role, role) for role in ("steward", "analyst")}
+    return {**made, "person": here.keys.add("a person", "person", "wages", "person 3")}
+
+
+def charged(here: Gateway) -> int:
+    return here.app.holdings["wages"].people.ledger.count("reservations")
+
+
+def refused(reply: Seen, status: int) -> dict[str, Any]:
+    assert reply.status == status
+    assert reply.headers["content-type"] == "application/problem+json"
+    document: dict[str, Any] = reply.document
+    assert document["status"] == status
+    assert document["title"]
+    return document
+
+
+def walk(here: Gateway, route: Route, key: str | None, once: str) -> Seen:
+    """A request that the route answers, for whoever may take it."""
+    path = route.path.replace("([^/]+)", "wages").replace("([0-9]{1,18})", "1")
+    body = {"ask": COUNT, "plan": COUNT, "level": {"level": 0.25}}.get(route.name)
+    return here(route.method, path, body, key, once)
+
+
+def test_every_role_against_every_route(here: Gateway, held: dict[str, str]) -> None:
+    assert here("POST", ASK, COUNT, held["analyst"], "first").status == 200
+    ended = here.keys.add("ended", "steward")
+    here.keys.revoke(here.keys.list()[-1].number)
+    for route in ROUTES:
+        for role in ROLES:
+            seen = walk(here, route, held[role], f"{route.name}-{role}")
+            assert seen.status == (200 if role in ALLOWED[route.name] else 403), (route.name, role, seen.body)
+        for nobody in (None, "", "é", make_key(), ended, held["steward"][:-1]):
+            seen = walk(here, route, nobody, f"{route.name}-nobody")
+            assert seen.status == (200 if "" in ALLOWED[route.name] else 401), (route.name, nobody)
+            assert seen.headers["cache-control"] == "no-store"
+
+
+def test_a_route_that_names_no_role_is_open_to_nobody(here: Gateway, held: dict[str, str]) -> None:
+    async def handle(app: GatewayApp, visit: Visit) -> Reply:
+        return as_json("let in")
+
+    here.app.routes = (*ROUTES, Route("new", "GET", "/v1/new", handle, "Somebody forgot who may."))
+    try:
+        assert [here("GET", "/v1/new", key=key).status for key in (None, *held.values())] == [401, 403, 403, 403]
+    finally:
+        here.app.routes = ROUTES
+
+
+def test_people_see_their_own_dataset_and_account_alone(here: Gateway, held: dict[str, str]) -> None:
+    own = here("PUT", "/v1/datasets/wages/account/level", {"level": 0.3}, held["person"])
+    assert own.document["granted"] == 300_000_000
+    people = here.app.holdings["wages"].people
+    assert people.statement("person 3").granted == 300_000_000
+    assert people.statement("person 4").granted == 500_000_000
+    elsewhere = here.keys.add("another", "person", "somewhere", "person 3")
+    for path in ("", "/account", "/releases", "/releases/1"):
+        refused(here("GET", f"/v1/datasets/wages{path}", key=elsewhere), 404)
+    assert here("GET", "/v1/datasets", key=elsewhere).document == {"datasets": []}
+    refused(here("PUT", "/v1/datasets/wages/account/level", {"level": 0.3, "person": "person 4"}, held["person"]), 422)
+
+
+def test_the_same_request_is_charged_once_and_gets_the_same_bytes(here: Gateway, held: dict[str, str]) -> None:
+    question = {"statistic": "count", "arguments": {"where": "age >= 40", "share": 0.01, "fresh": True}}
+    before = charged(here)
+    replies = [here("POST", ASK, question, held["analyst"], "again") for _ in range(5)]
+    assert {reply.status for reply in replies} == {200}
+    assert len({reply.body for reply in replies}) == 1
+    assert charged(here) == before + 1
+    # Another key is another request, of one's own: fresh, so it pays; so is the same key of somebody else.
+    assert here("POST", ASK, question, held["analyst"], "other").body != replies[0].body
+    assert here("POST", ASK, question, held["steward"], "again").body != replies[0].body
+    assert charged(here) == before + 3
+    refused(here("POST", ASK, COUNT, held["analyst"], "again"), 422)
+    for wrong in (None, "", " ", "x" * 201, "a b"):
+        refused(here("POST", ASK, question, held["analyst"], wrong), 400)
+    assert charged(here) == before + 3
+
+
+def test_a_request_that_is_worked_on_is_not_worked_on_twice(here: Gateway, held: dict[str, str]) -> None:
+    question = {"statistic": "count", "arguments": {"where": "age >= 50", "share": 0.01, "fresh": True}}
+    before = charged(here)
+
+    async def at_once() -> list[Seen]:
+        return await asyncio.gather(*(here.send("POST", ASK, question, held["analyst"], "at-once") for _ in range(4)))
+
+    replies = here.run(at_once())
+    assert sorted(reply.status for reply in replies) == [200, 409, 409, 409]
+    assert charged(here) == before + 1
+    assert here("POST", ASK, question, held["analyst"], "at-once").status == 200
+    assert charged(here) == before + 1
+
+
+def test_what_a_server_died_over_is_taken_up_again(here: Gateway, held: dict[str, str]) -> None:
+    question = {"statistic": "count", "arguments": {"where": "age >= 60", "share": 0.01, "fresh": True}}
+    people, before = here.app.holdings["wages"].people, charged(here)
+    answer = here("POST", ASK, question, held["analyst"], "died").document["release"]
+    # As it stands when a server dies after the answer was stored, and before it left.
+    with here.store.write() as connection:
+        connection.execute("UPDATE requests SET reply = NULL, server = 'another' WHERE key = 'died'")
+    assert here("POST", ASK, question, held["analyst"], "died").document["release"] == answer
+    assert charged(here) == before + 1
+    assert people.answers()[answer["number"]].to_dict() == answer
+
+
+def test_an_answer_is_not_shown_before_its_turn_has_ended(here: Gateway, held: dict[str, str]) -> None:
+    question = {"statistic": "count", "arguments": {"where": "age >= 33", "share": 0.01}}
+    key, turns = held["analyst"], here.app.holdings["wages"].turns
+    number = here("POST", ASK, question, key, "shown").document["release"]["number"]
+    where = f"/v1/datasets/wages/releases/{number}"
+    assert here("GET", where, key=key).status == 200
+    turns.shown = number - 1
+    try:
+        refused(here("GET", where, key=key), 404)
+        listed = here("GET", "/v1/datasets/wages/releases", key=key).document["releases"]
+        assert [one["number"] for one in listed][-1] == number - 1
+
+        async def repeat() -> tuple[bool, Seen]:
+            """Whether the same question, sent under another key, waits for the turn; and its reply then."""
+            async with turns.short():
+                asked = asyncio.create_task(here.send("POST", ASK, question, key, "while-it-lasts"))
+                done, _ = await asyncio.wait([asked], timeout=0.2)
+            return not done, await asked
+
+        waits, reply = here.run(repeat())
+        assert waits
+        assert reply.document["release"]["number"] == number
+    finally:
+        turns.shown = None
+
+
+def test_a_stored_answer_waits_for_nobody(here: Gateway, held: dict[str, str]) -> None:
+    here("POST", ASK, COUNT, held["analyst"], "stored-before")
+
+    async def during() -> Seen:
+        async with here.app.holdings["wages"].turns.short():
+            return await asyncio.wait_for(here.send("POST", ASK, COUNT, held["analyst"], "stored-now"), 60)
+
+    assert here.run(during()).document["stored"] is True
+
+
+def test_what_may_have_read_rows_leaves_when_its_slot_ends_and_nothing_else_waits(
+    here: Gateway, held: dict[str, str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    slept: list[float] = []
+
+    async def sleep(seconds: float) -> None:
+        slept.append(seconds)
+
+    def waited(body: Any, once: str, way: str = "ask") -> tuple[int, list[int]]:
+        """(status, hours that it was held for), of slots that last an hour for each question."""
+        slept.clear()
+        seen = here("POST", f"/v1/datasets/wages/{way}", body, held["analyst"], once)
+        return seen.status, [round(seconds / 3600) for seconds in slept]
+
+    monkeypatch.setattr(clock.asyncio, "sleep", sleep)
+    monkeypatch.setattr(Holding, "slot", lambda holding, questions: 3600.0 * questions)
+    question = {"statistic": "count", "arguments": {"where": "age >= 35", "share": 0.01}}
+    other = {"statistic": "count", "arguments": {"where": "age >= 36"}}
+    batch = {"questions": [other, {"sql": "SELECT AVG(wage), AVG(age) FROM people"}], "share": 0.01}
+    assert waited(question, "slot-1", "plan") == (200, [])
+    assert waited(question, "slot-1") == (200, [1])
+    assert waited(question, "slot-1") == (200, [])
+    assert waited(question, "slot-2") == (200, [])
+    assert waited(batch, "slot-3") == (200, [3])
+    assert waited(batch, "slot-4") == (200, [])
+    assert waited({"statistic": "mean", "arguments": {"column": "nothing"}}, "slot-5") == (422, [])
+    # Also what fails once rows may have been read, however it fails.
+    for failure, status in ((eps.DataError("The engine failed."), 422), (ValueError("failed"), 500)):
+
+        def fail(asked: Asked, failure: Exception = failure) -> Any:
+            raise failure
+
+        monkeypatch.setattr(Asked, "ask", fail)
+        assert waited({"statistic": "count", "arguments": {"where": "age >= 37"}}, "slot-6") == (status, [1])
+
+
+def test_quotas_go_by_the_name_of_the_key(here: Gateway) -> None:
+    key, ledger = here.keys.add("small office", "analyst"), here.app.holdings["wages"].people.ledger
+    ledger.set_quota("small office", questions=1)
+    asked = [{"statistic": "count", "arguments": {"where": f"age >= {age}", "share": 0.01}} for age in (21, 22)]
+    assert here("POST", ASK, asked[0], key, "1").status == 200
+    document = refused(here("POST", ASK, asked[1], key, "2"), 429)
+    assert (document["code"], document["kind"]) == ("ledger", "QuotaError")
+    assert ledger.history()[-1].analyst == "small office"
+    document = refused(here("POST", ASK, {**COUNT, "arguments": {"analyst": "office"}}, key, "3"), 422)
+    assert document["title"] == "A server takes no 'analyst'."
+
+
+def test_what_is_logged_names_neither_people_nor_questions(
+    here: Gateway, held: dict[str, str], caplog: pytest.LogCaptureFixture
+) -> None:
+    caplog.set_level(logging.DEBUG)
+    secrets = ["person 3", "12345.678", "secret'); DROP", held["analyst"], held["person"], "a person"]
+    bodies: list[Any] = [
+        {"statistic": "count", "arguments": {"where": "wage >= 12345.678", "share": 0.01}},
+        {"statistic": "count", "arguments": {"where": "union = 'secret''); DROP'", "share": 0.01}},
+        {"statistic": "count", "arguments": {"where": "id = 'person 3'", "share": 0.01}},
+        {"statistic": "secret'); DROP"},
+        b"{secret'); DROP",
+    ]
+    for place, body in enumerate(bodies):
+        here("POST", ASK, body, held["analyst"], f"logged-{place}")
+    here("GET", "/v1/datasets/wages/account", key=held["person"])
+    here("GET", "/v1/datasets/secret'); DROP", key=held["person"])
+    logged = [record.getMessage() for record in caplog.records if record.name == "epsilons.gateway"]
+    assert len(logged) == len(bodies) + 2
+    assert all(re.fullmatch(r"[a-z]+ [a-z-]+ \d{3} \d+ ms \d+ bytes", line) for line in logged)
+    assert not [word for word in secrets if word in caplog.text]
+    shown = here("GET", "/v1/metrics", key=held["steward"]).body.decode()
+    assert not [word for word in secrets if word in shown]
+
+
+def test_a_failure_says_nothing_of_its_cause(
+    here: Gateway, held: dict[str, str], monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+) -> None:
+    def fail(asked: Asked) -> Any:
+        raise ValueError("could not convert 'ann'")
+
+    monkeypatch.setattr(Asked, "find", fail)
+    document = refused(here("POST", ASK, COUNT, held["analyst"], "fails"), 500)
+    assert "ann'" not in json.dumps(document) + caplog.text
+    monkeypatch.undo()
+    assert here("POST", ASK, COUNT, held["analyst"], "fails").status == 200
+
+
+def test_bodies_and_requests_at_once_are_limited_by_role(
+    here: Gateway, held: dict[str, str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    large = b" " * (gateway.LIMITS["analyst"].body + 1)
+    refused(here("POST", ASK, large, held["analyst"], "large"), 413)
+    assert here("POST", ASK, large, held["steward"], "large").status == 422
+    refused(here("GET", "/v1/health", b"x"), 413)
+    monkeypatch.setitem(gateway.LIMITS, "analyst", gateway.Limits(1 << 10, 2))
+
+    async def several() -> list[int]:
+        async with here.app.holdings["wages"].turns.short():
+            path = "/v1/datasets/wages"
+            waiting = [asyncio.create_task(here.send("GET", path, key=held["analyst"])) for _ in range(2)]
+            await asyncio.wait(waiting, timeout=0.2)
+            third = await here.send("GET", path, key=held["analyst"])
+            other = await here.send("GET", "/v1/me", key=held["steward"])
+        return [third.status, other.status, *[(await one).status for one in waiting]]
+
+    assert here.run(several()) == [429, 200, 200, 200]
+
+
+#: Nothing of it is a question; each is to be refused in one shape, and to charge nobody.
+HOSTILE: list[Any] = [
+    b"", b"null", b"[]", b"{", b"\xff", b"NaN", b"[" * 5_000, b'{"statistic": "mean", "arguments": {"share": NaN}}',
+    {}, {"statistic": 1}, {"statistic": []}, {"statistic": "mean", "sql": "SELECT 1"}, {"statistic": "count", "x": 1},
+    {"sql": 1}, {"sql": "SELECT * FROM people"}, {"sql": "SELECT COUNT(*) FROM read_csv('/etc/passwd')"},
+    {"sql": "SELECT COUNT(*) FROM people; DROP TABLE people"}, {"sql": "SELECT AVG(wage) FROM people", "arguments": []},
+    {"questions": []}, {"questions": 1}, {"questions": [1]}, {"questions": [{}]}, {"questions": [COUNT], "share": "x"},
+    {"questions": [{"questions": [COUNT]}]}, {"questions": [{"statistic": "count", "planned": {}, "arguments": 3}]},
+    {"sql": "SELECT COUNT(*) FROM people", "arguments": {"query": "x"}},
+    {"statistic": "count", "planned": {"mark": 1}}, {"statistic": "count", "arguments": {"planned": 1}},
+    {"statistic": "count", "planned": {"mark": "x", "past": True, "mechanism": "x"}},
+    *({"statistic": "mean", "arguments": {"column": "wage", **arguments}} for arguments in (
+        {"share": -1}, {"share": 10**400}, {"share": True}, {"share": [1]}, {"share": {"float": "nan"}},
+        {"bounds": "x"}, {"bounds": [1, 0]}, {"bounds": [0, 10**400]}, {"bounds": {"float": "inf"}},
+        {"by": 3}, {"by": {"region": "north"}}, {"by": {"region": [[["a"]]]}}, {"by": {"region": [None]}},
+        {"by": {"nothing": [1]}}, {"where": 1}, {"where": "age >= (SELECT 1)"}, {"where": "age >= 1 --"},
+        {"where": "\x00"}, {"where": "(" * 3000}, {"where": "pragma_version() = 1"},
+        {"assume": {"relation": "x"}}, {"assume": {"relation": 10**30}}, {"assume": {"relation": [1]}},
+        {"assume": {"date": "x"}}, {"assume": {"x": "y"}}, {"mechanism": {"fraction": "1/0"}},
+        {"threshold": {"decimal": "sNaN"}}, {"fresh": "yes"}, {"entropy": 1}, {"analyst": "x"}, {"self": 1},
+        {"statistic": 1}, {"spread": 1e999}, {"column": ["wage"]}, {"column": {"tuple": "x"}}, {"name": "x"},
+    )),
+    {"statistic": "histogram", "arguments": {"column": "wage", "edges": [0, {"float": "nan"}]}},
+    {"statistic": "histogram", "arguments": {"column": "wage", "edges": {"x": 1}}},
+    {"statistic": "quantile", "arguments": {"column": "wage", "q": "x"}},
+    {"statistic": "kth_largest", "arguments": {"column": "wage", "k": -1}},
+    {"statistic": "linear_regression", "arguments": {"target": "wage", "features": {"age": 1}}},
+    {"statistic": "logistic_regression", "arguments": {"target": "union", "features": ["age"], "classes": [[1], {}]}},
+]  # fmt: skip
+
+
+def test_what_is_no_question_is_refused_in_one_shape(here: Gateway, held: dict[str, str]) -> None:
+    before, otherwise = charged(here), []
+    for place, body in enumerate(HOSTILE):
+        for way in ("ask", "plan"):
+            seen = here("POST", f"/v1/datasets/wages/{way}", body, held["steward"], f"hostile-{place}")
+            otherwise += [] if seen.status == 422 and refused(seen, 422) else [(way, body, seen.body)]
+    assert otherwise == []
+    assert charged(here) == before
+
+
+def test_an_error_is_the_same_on_the_other_side() -> None:
+    hint = ("try ", eps.errors.Argument("bounds", (0, 100)), " or ", eps.errors.Argument("by", {"a": [1, ...]}))
+    for error in (
+        eps.PlanError("What.", rule="Rule.", suggest=hint), eps.BudgetExceeded("Nothing left."),
+        eps.ledger.QuotaError("Used up."), eps.DataError(("The ", eps.errors.Argument("column")), suggest="x"),
+    ):  # fmt: skip
+        read = read_problem(json.loads(refuse(error).body), 422)
+        assert (type(read), read.parts, str(read)) == (type(error), error.parts, str(error))
+    for plain in (None, [], {}, {"title": "T", "code": "plan"}, {"title": "T", "kind": "x", "parts": 3}):
+        assert isinstance(read_problem(plain, 500), eps.EpsilonsError)
+
+
+def test_the_document_names_every_route(here: Gateway) -> None:
+    document = here("GET", "/v1/openapi.json").document
+    listed = {one["operationId"]: one for ways in document["paths"].values() for one in ways.values()}
+    assert set(listed) == set(ALLOWED)
+    assert all("(" not in path for path in document["paths"])
+    assert "/v1/datasets/{name}/releases/{number}" in document["paths"]
+    titles = {one.get("title") for one in document["components"]["schemas"]["Question"]["oneOf"]}
+    assert titles >= set(CATALOGUE)
+    assert [one["name"] for one in listed["ask"]["parameters"]] == ["name", "Idempotency-Key"]
+
+
+def test_there_is_nothing_elsewhere(here: Gateway, held: dict[str, str], tmp_path: Path) -> None:
+    for path in ("/", "/v1", "/v1/datasets/", "/v1/datasets/a/b/c", "/v1/datasets/wages/releases/x", "/v1/../v1/me"):
+        refused(here("GET", path, key=held["steward"]), 404)
+    refused(here("GET", "/v1/datasets/other", key=held["steward"]), 404)
+    refused(here("GET", "/v1/datasets/wages/releases/999999", key=held["steward"]), 404)
+    document = refused(here("DELETE", "/v1/datasets", key=held["steward"]), 405)
+    assert document["detail"] == "Allowed: GET."
+
+
+def test_a_dataset_that_is_registered_anew_is_opened_anew(here: Gateway, held: dict[str, str]) -> None:
+    """The last test of this file: from here on the dataset is another version."""
+    before = here("POST", ASK, COUNT, held["analyst"], "version-1").document["release"]
+    register_again(here.folder)
+    after = here("POST", ASK, COUNT, held["analyst"], "version-2").document
+    assert (before["version"], after["release"]["version"], after["stored"]) == ("1", "2", False)
+    listed = here("GET", "/v1/datasets/wages/releases", key=held["analyst"]).document["releases"]
+    assert {one["release"]["version"] for one in listed} == {"1", "2"}
+    assert here("GET", "/v1/datasets/wages", key=held["analyst"]).document["version"] == "2"

@@ -1,0 +1,65 @@
+"""A gateway's file, and a dataset file that names a server: what is refused, and why."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+import epsilons as eps
+from epsilons.dataset.declared import find_server
+from epsilons.service.settings import Settings
+
+GOOD = 'store = "sqlite:///gateway.store"\ndatasets = ["people.toml"]\n'
+
+
+def write(folder: Path, text: str) -> Path:
+    (folder / "gateway.toml").write_text(text)
+    return folder / "gateway.toml"
+
+
+def test_paths_are_relative_to_the_file(tmp_path: Path) -> None:
+    found = Settings.read(write(tmp_path, GOOD))
+    assert found.store == f"sqlite:///{tmp_path}/gateway.store"
+    assert found.datasets == (f"{tmp_path}/people.toml",)
+    assert (found.host, found.port, found.certificate) == ("127.0.0.1", 8000, None)
+    https = 'host = "0.0.0.0"\ncertificate = "a.pem"\ncertificate_key = "a.key"\n'
+    assert Settings.read(write(tmp_path, GOOD + https)).certificate_key == f"{tmp_path}/a.key"
+
+
+@pytest.mark.parametrize(
+    ("text", "told"),
+    [
+        ("", "has no store"),
+        ("store = 3", "given by its address"),
+        ('store = "sqlite:///a"', "listed by their files"),
+        ('store = "sqlite:///a"\ndatasets = [1]', "listed by their files"),
+        (GOOD + "hots = 1", "Unknown key 'hots'"),
+        (GOOD + "host = 1", "'host' is not text"),
+        (GOOD + "port = 70000", "from 0 to 65535"),
+        (GOOD + 'host = "0.0.0.0"', "Plain HTTP is not spoken"),
+        (GOOD + 'host = "stats.example.org"', "Plain HTTP is not spoken"),
+        (GOOD + 'certificate = "a.pem"', "goes with its key"),
+        ("store =", "is not TOML"),
+    ],
+)
+def test_what_cannot_be_served_is_said_before_anything_is_opened(tmp_path: Path, text: str, told: str) -> None:
+    with pytest.raises(eps.DataError, match=told):
+        Settings.read(write(tmp_path, text))
+    assert [file.name for file in tmp_path.iterdir()] == ["gateway.toml"]
+
+
+def test_a_dataset_file_may_name_a_server_and_nothing_else(tmp_path: Path) -> None:
+    file = tmp_path / "wages.toml"
+    file.write_text('server = "https://stats.example.org"\nkey = "a.key"\n')
+    assert find_server(file) == ("https://stats.example.org", "wages", f"{tmp_path}/a.key")
+    with pytest.raises(eps.DataError, match="behind a server"):
+        eps.Dataset.from_toml(file)
+    file.write_text('server = "https://stats.example.org"\nsource = "wages.parquet"\n')
+    with pytest.raises(eps.DataError, match="Unknown key 'source'"):
+        find_server(file)
+    file.write_text("server = 3")
+    with pytest.raises(eps.DataError, match="not text"):
+        find_server(file)
+    file.write_text('source = "wages.parquet"')
+    assert find_server(file) is None
