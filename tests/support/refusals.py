@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import json
 import math
+import re
 from collections.abc import Callable, Sequence
 from typing import Any
 
@@ -124,6 +125,10 @@ def outcome(people: eps.Dataset, method: str, given: list[Any], named: dict[str,
         shown.pop("at")  # they are asked one after the other
         if method not in ("min", "max", "kth_largest"):  # it follows from what was released: only its shape is compared
             shown["error"] = [key for key, _ in shown["error"]] if isinstance(shown["error"], list) else "one number"
+        if method in ("count", "histogram"):  # their conditions are told at the shares that were released, so by words
+            number = r"\d[\d.e+-]*"
+            shown["assumption"] = re.sub(f"{number}( to {number})?", "#", shown["assumption"])
+        shown["why"] = re.sub(r"Sized for [\d.e+-]+", "Sized for #", shown["why"])  # by a count that was released
         seen = [{**shown, "value": keys, "models": bars}, details]
     left = {str(granted): epsilon for granted, epsilon in people.remaining().epsilons.items()}
     past = [[line.kind, line.state, line.description, sorted(line.charges.items())] for line in people.history()]
