@@ -111,6 +111,7 @@ def _run(folder: str, program: str, *arguments: str) -> Spent:
     """One process with a state directory of its own, started by a small one: memory would begin with that of ours."""
     code = f"import os, sys; os.chdir({json.dumps(folder)}); {program}"
     environment = {**os.environ, "XDG_STATE_HOME": os.path.join(folder, "state")}
+    environment.pop("PYTHONDONTWRITEBYTECODE", None)  # installed, everything is compiled once and for all
     command = [sys.executable, "-S", "-c", _LAUNCH, sys.executable, "-c", code, *arguments]
     done = subprocess.run(command, env=environment, capture_output=True, text=True, check=True)
     status, took, memory = json.loads(done.stdout)

@@ -45,7 +45,7 @@ ROW = "rowid"
 #: More bytes of digests than this are not kept in memory.
 _MUCH = 1 << 24
 #: So many people's rows are compared with their ids at a time.
-_MANY = 1 << 24
+_MANY = 1 << 22
 
 
 def stage(engine: Engine) -> None:
