@@ -121,7 +121,7 @@ def watch(child: int) -> str:
 
 
 def main() -> None:
-    rounds = json.loads(sys.argv[1])
+    rounds = json.load(sys.stdin)
     warm()
     told = []
     with tempfile.TemporaryDirectory() as folder:
@@ -136,8 +136,10 @@ def main() -> None:
 
 def run(rounds: list[list[dict[str, Any]]]) -> list[list[dict[str, Any]]]:
     """Run the rounds in a fresh process, which may fork without harm."""
-    command = [sys.executable, "-W", "error", "-m", "support.ledger_clients", json.dumps(rounds)]
-    done = subprocess.run(command, capture_output=True, text=True, check=False, cwd=Path(__file__).parents[1])
+    command, given = [sys.executable, "-W", "error", "-m", "support.ledger_clients"], json.dumps(rounds)
+    done = subprocess.run(
+        command, input=given, capture_output=True, text=True, check=False, cwd=Path(__file__).parents[1]
+    )
     assert done.returncode == 0, done.stderr
     told: list[list[dict[str, Any]]] = json.loads(done.stdout)
     assert not done.stderr, done.stderr
