@@ -45,6 +45,8 @@ class Scale:
 
     label: str
     log: bool = False
+    #: Where a logarithmic axis ends from which curves go on to 0; 0: none does.
+    least: float = 0.0
 
 
 @dataclass(frozen=True)
