@@ -79,15 +79,15 @@ STYLES: dict[str, Style] = {
     "best-100": Style("best threshold, n = 100", "sample", "-", "o"),
     "best-1000": Style("best threshold, n = 1,000", "sample", _LONG, "s"),
     "best-10000": Style("best threshold, n = 10,000", "sample", _DOTS, "^"),
-    "auto": Style("auto: the library's choice, if levels may differ by 0.3 spreads", "auto", _MIXED_DASH, "8"),
-    "worst-case": Style("lower bound on any mechanism's error on its worst data", "bound", _DOTS),
+    "auto": Style("auto: the library's choice at assume=0.3", "auto", _MIXED_DASH, "8"),
+    "worst-case": Style("lower bound on the worst data", "bound", _DOTS),
     "not-private": Style("not private", "bound", _SHORT),
     "example-total": Style("S: sample, in all", "sample", "-", "o"),
     "example-coins": Style("S: what sampling loses", "sample", _SHORT, "D"),
     "example-noise": Style("S: the noise", "sample", _DOTS, "^"),
     "default": Style("default", "bound", "-", "o"),
     "tried": Style("values tried", "bound", _DOTS, "."),
-    "bound": Style("lower bound: DP errs no less here or on data near by", "bound", _DOTS),
+    "bound": Style("lower bound for DP, here or near by", "bound", _DOTS),
     "floor": Style("sampling error alone: no answer errs less", "bound", _SHORT),
 }
 _GREY = "#555555"
@@ -174,6 +174,7 @@ def draw_panel(axes: Axes, panel: Panel, table: Table, letter: str) -> None:
         # From there down to 0 the axis is as long as a power of ten.
         axes.set_yscale("symlog", linthresh=panel.y.least)
         axes.set_ylim(-0.3 * panel.y.least, 1.0)
+        axes.yaxis.set_major_formatter(lambda number, _: f"{number:g}")
     elif panel.y.log:
         axes.set_yscale("log")
         _name_ticks(axes.yaxis)

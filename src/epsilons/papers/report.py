@@ -43,9 +43,9 @@ def make_report(
     """Measure what is chosen, and write everything to a directory; claims only of papers that were measured whole."""
     check_parts([figure for _, figure in chosen])
     if checkins and not any(panel.reads_checkins for _, figure in chosen for panel in figure.panels.values()):
-        what = ("Nothing that was chosen reads ", Argument("checkins"), ".")
+        unread = ("Nothing that was chosen reads ", Argument("checkins"), ".")
         rule = "Joy and Gerla's Figure 2 and map do."
-        raise PlanError(what, rule=rule, suggest="epsilons papers sampling --figure 2 --checkins FILE")
+        raise PlanError(unread, rule=rule, suggest="epsilons papers sampling --figure 2 --checkins FILE")
     try:
         store = out / ".cells"
         tables = measure_all(chosen, store, jobs=jobs, seed=seed, quick=quick, progress=progress, checkins=checkins)

@@ -104,7 +104,15 @@ def measure_all(
     """A table for every figure. What a former run left in `store` is not measured again."""
     tasks = {
         place: [
-            Task(paper.key, figure.part_of or figure.number, letter, k, seed, quick, checkins if panel.reads_checkins else "")
+            Task(
+                paper.key,
+                figure.part_of or figure.number,
+                letter,
+                k,
+                seed,
+                quick,
+                checkins if panel.reads_checkins else "",
+            )
             for letter, panel in figure.panels.items()
             for k in range(len(panel.settings))
         ]

@@ -69,7 +69,9 @@ def measure_mechanisms(
     cell: Cell, question: Question, mechanisms: Mechanisms, everyone: list[ArrayPeople]
 ) -> Iterator[Row]:
     """A point for each of them, and for what the library chooses."""
-    asked = {curve: (create(name, question.statistic, **given), question) for curve, (name, given) in mechanisms.items()}
+    asked = {
+        curve: (create(name, question.statistic, **given), question) for curve, (name, given) in mechanisms.items()
+    }
     related = replace(question, assume=DEFAULT_ASSUME)
     # From public facts that hardly change from one data set to the next.
     asked["auto"] = choose("auto", related, everyone[0].levels)[0], related

@@ -173,7 +173,9 @@ def exponential_like_threshold(tables: Tables) -> Finding:
     found = f"PE errs {span(divide(table, 'a', 'exponential', 'minimum'), '.2f')} times as much as M and"
     found += f" {span(ratios, '.2f')} times as much as T"
     alike = holds(float(np.mean(ratios)) > 0.9)
-    return Finding(found, worst([ahead, alike]), "as it appears in the figure; by these numbers PE is a little ahead of T")
+    return Finding(
+        found, worst([ahead, alike]), "as it appears in the figure; by these numbers PE is a little ahead of T"
+    )
 
 
 def mean_threshold_for_medians(tables: Tables) -> Finding:
@@ -349,8 +351,8 @@ CLAIMS = (
     Claim(11, "As σ grows, the errors of all medians grow.", "section V-A; Figure 2(a)", errors_grow_with_spread),
     Claim(12, "Of medians S and S-avg err considerably less than both baselines.", "section V-A; Figure 2(a)",
           medians_resist_sampling),
-    Claim(13, "Of medians PE errs significantly less than M, but appears to be no better than T.", "section V-A; Figure 2(a)",
-          exponential_like_threshold),
+    Claim(13, "Of medians PE errs significantly less than M, but appears to be no better than T.",
+          "section V-A; Figure 2(a)", exponential_like_threshold),
     Claim(14, "Of medians S-avg errs only slightly less than S.", "section V-A; Figure 2(a)",
           mean_threshold_for_medians),
     Claim(15, "With fewer conservative users the personalized mechanisms err less.",

@@ -44,7 +44,9 @@ def stronger_in_crowds(tables: Tables) -> Finding:
     told = [f"{found.at(crowd)[0]:.4f} ({crowd})" for crowd in (7, 10, 30, 100)]
     stronger = bool(found.values[-1] < found.values[0])
     still = math.isclose(found.values[-1], found.at(30)[0], rel_tol=0.01)
-    why = "at first, as in the paper's example, where most had a Yes; once most have a No, others add nothing: it depends"
+    why = (
+        "at first, as in the paper's example, where most had a Yes; once most have a No, others add nothing: it depends"
+    )
     why += " on how many gave the same answer"
     verdict = Verdict.FAILS if not stronger else Verdict.OTHER_CONSTANT if still else Verdict.HOLDS
     return Finding(f"delta at epsilon 1, seven alike, by population: {', '.join(told)}", verdict, why)
@@ -157,7 +159,9 @@ def below_half(tables: Tables) -> Finding:
     surest = max(float(yes.get(o, 0) / (yes.get(o, 0) + no.get(o, 0))) for o in outputs)
     found = f"sampling .45, a priori 1/2: the better guess is right in {right:.1%} of cases, an advantage of"
     found += f" {2 * right - 1:.0%}; after some answers in {surest:.0%}"
-    why = "as an advantage over a coin, which is the sampling itself; by section 1, where nobody is to find a value with"
+    why = (
+        "as an advantage over a coin, which is the sampling itself; by section 1, where nobody is to find a value with"
+    )
     why += " more than 50%, no protocol whose answers can be counted is private"
     return Finding(found, Verdict.HOLDS if 2 * right - 1 < 0.5 else Verdict.FAILS, why)
 

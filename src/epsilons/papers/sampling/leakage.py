@@ -30,7 +30,7 @@ def measure_claims(cell: Cell, setting: str) -> Iterator[Row]:
 
 FIGURE_3 = Figure(
     "3",
-    "what is claimed to leak: sampling .45, first coin .8",
+    "claimed leakage, sampling .45, first coin .8",
     {
         "": Panel(
             "in both rounds Sampling Privacy has no epsilon; aggregators at epsilon 1",
