@@ -253,7 +253,7 @@ CLAIMS = (
     Claim(11, "The median's local sensitivity is the larger of the gaps beside the middle value; Figure 2 uses it.",
           "section 6.1.3 with Figure 2", formula_of_even_medians,
           instead="An even number of values has the sensitivity of the average of two, under iDP."),
-    Claim(12, "A median's smooth sensitivity, which falls by exp(−kε), with noise whose density falls like x^−γ, gives ε-DP.",
+    Claim(12, "A median's smooth sensitivity, falling by exp(−kε), gives ε-DP with noise whose tails fall like x^−γ.",
           "section 6.1.2, formula, with 6.1.4", printed_beta,
           instead='beta = epsilon/gamma with `scale="paper"`, less with "tight".'),
     Claim(13, "A histogram keeps the sensitivity of one range query, 1.", "section 6.3", histogram_sensitivity,
