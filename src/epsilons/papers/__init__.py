@@ -4,6 +4,7 @@ figures.py       what is declared: papers, figures, panels, cells; and what was 
 claims.py        what a paper says, what was measured, the verdict; their pages
 catalogue.py     which papers there are
 expectations.py  a mechanism's answers with its randomness integrated out
+floors.py        how little a private median can err
 population.py    the made-up users of Jorgensen et al. 2015
 running.py       measures cells in several processes and keeps them
 drawing.py       one style for each curve, one picture for each figure

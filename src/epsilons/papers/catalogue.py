@@ -30,7 +30,8 @@ def choose(key: str, number: str | None = None) -> list[tuple[Paper, Figure]]:
     if number is None:
         return found
     known = {figure.number: (paper, figure) for paper, figure in found}
-    known |= {f.number + letter: (p, f.only(letter)) for p, f in found for letter in f.panels if letter}
+    panels = [(p, f.only(letter)) for p, f in found for letter in f.panels if letter]
+    known |= {panel.number: (paper, panel) for paper, panel in panels}
     if key == "all" or number not in known:
         rule = (
             f"Figures belong to one paper: {', '.join(PAPERS)}." if key == "all" else f"There are {', '.join(known)}."

@@ -112,7 +112,9 @@ def write_claims(checked: Sequence[Mapping[str, Any]]) -> str:
 def write_corrections(checked: Sequence[Mapping[str, Any]]) -> str:
     """The page "What we corrected": every claim that this library does not follow as it stands."""
     lines = ["# What we corrected", ""]
-    lines += ["Where a paper does not hold as it stands, and what this library does instead. Measured by"]
+    lines += [
+        "Where a paper does not hold as it stands, or can be bettered, and what this library does instead. Measured by"
+    ]
     lines[-1] += " `epsilons papers all`; all claims are on [What the papers claim](claims.md)."
     corrected = [one for one in checked if one["instead"]]
     for cite in dict.fromkeys(one["paper"] for one in corrected):

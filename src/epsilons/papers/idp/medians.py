@@ -173,7 +173,7 @@ FIGURE_2 = Figure(
         letter: Panel(
             f"{distribution}, {size:,} values",
             Scale("epsilon"),
-            Scale("mean absolute error", log=True),
+            Scale("mean absolute error, in units of a value", log=True),
             CURVES,
             EPSILONS,
             partial(measure_medians, distribution, size),
@@ -214,7 +214,7 @@ GAMMA = Figure(
         letter: Panel(
             f"{distribution}, {size:,} values",
             Scale("gamma: the density falls like 1/|x|^gamma"),
-            Scale("absolute error", log=True),
+            Scale("absolute error, in units of a value", log=True),
             TAIL_CURVES,
             (1.0,),
             partial(measure_gamma, distribution, size),

@@ -56,7 +56,7 @@ def measure_threshold(threshold: float, cell: Cell, n: int) -> Iterator[Row]:
     return _measure_means(cell, n, RANGE, threshold, n, cell.size(1_000, 20))
 
 
-_VARIANCE = Scale("variance of the mean", log=True)
+_VARIANCE = Scale("variance of the mean, in squared units of a value", log=True)
 _NAMES = {"a": "the least epsilon", "b": "the paper's optimum", "c": "the mean over groups", "d": "the largest epsilon"}
 
 FIGURE_1 = Figure(
@@ -183,7 +183,7 @@ GROUPS = Figure(
         "": Panel(
             "epsilons from 0.5 on, a millionth apart; Sample at t = 0.5",
             Scale("groups (k), one person each", log=True),
-            Scale("variance of the noise in the mean", log=True),
+            Scale("variance of the noise, in squared units of a value", log=True),
             ("mixed", "sample-given", "weighted"),
             SINGLES,
             measure_singles,

@@ -13,12 +13,13 @@ import numpy as np
 from epsilons.mechanisms.base import create
 from epsilons.papers.expectations import expect
 from epsilons.papers.figures import Cell, Figure, Panel, Row, Scale, root_mean_square
+from epsilons.papers.floors import median_floor
 from epsilons.preferences import roster_of
 from epsilons.statistics.base import Question
 from epsilons.statistics.order import median
 from epsilons.summaries.arrays import ArrayPeople
 
-PEOPLE = 1_001
+PEOPLE, BOUNDS = 1_001, (-5.0, 5.0)
 SHARES = (0.1, 0.2, 0.3, 0.4, 0.5, 0.6, 0.7, 0.8, 0.9)
 #: By panel: the epsilons of strict and of open people.
 SETTINGS = {"a": (0.1, 1.0), "b": (0.01, 10.0)}
@@ -27,16 +28,17 @@ MECHANISMS = {"exponential": "exponential", "mixed": "mixed", "sample-best": "sa
 
 def measure_medians(epsilons: tuple[float, float], cell: Cell, share: float) -> Iterator[Row]:
     """One point: so many of 1,001 people are strict."""
-    roster = roster_of(np.where(np.arange(PEOPLE) < round(share * PEOPLE), *epsilons))
-    statistic = median((-5.0, 5.0), 0.01)
+    everyone = np.where(np.arange(PEOPLE) < round(share * PEOPLE), *epsilons)
+    roster, statistic = roster_of(everyone), median(BOUNDS, 0.01)
     question = Question(statistic, spread=1.0)
     mechanisms = {curve: create(name, statistic) for curve, name in MECHANISMS.items()}
-    squares: dict[str, list[float]] = {curve: [] for curve in mechanisms}
+    squares: dict[str, list[float]] = {curve: [] for curve in (*mechanisms, "worst-case")}
     for _ in range(cell.size(500, 8)):
-        values = np.clip(cell.random.normal(0, 1, PEOPLE), -5, 5)
+        values = np.clip(cell.random.normal(0, 1, PEOPLE), *BOUNDS)
         people, truth = ArrayPeople.of(values, roster), float(np.median(values))
         for curve, mechanism in mechanisms.items():
             squares[curve].append(expect(mechanism, question, people, cell.entropy).square(truth))
+        squares["worst-case"].append(median_floor(values, everyone, BOUNDS) ** 2)
     for curve, found in squares.items():
         yield root_mean_square(curve, share, found)
 
@@ -49,7 +51,7 @@ FIGURE_2 = Figure(
             f"strict people at {strict:g}, open people at {loose:g}",
             Scale("share of strict people"),
             Scale("RMSE, in standard deviations of a value", log=True),
-            tuple(MECHANISMS),
+            (*MECHANISMS, "worst-case"),
             SHARES,
             partial(measure_medians, (strict, loose)),
             weight=10,

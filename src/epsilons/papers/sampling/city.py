@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Iterable, Iterator
+from fractions import Fraction
 from functools import partial
 from itertools import islice
 from pathlib import Path
@@ -14,8 +15,9 @@ import numpy as np
 from epsilons.errors import DataError
 from epsilons.local import RandomizedResponse, SamplingPrivacy
 from epsilons.local.places import Box, CheckIns, Region, SquareGrid, checkins_from, open_checkins
+from epsilons.noise import discrete_laplace_many
 from epsilons.papers.figures import Cell, Figure, Panel, Row, Scale, Table
-from epsilons.papers.sampling.errors import PROTOCOLS, bound_errors
+from epsilons.papers.sampling.errors import AGGREGATORS, PROTOCOLS, THEIRS, bound_errors
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -102,7 +104,7 @@ FIGURE_2 = Figure(
 
 #: Against an observer of one answer.
 EPSILON = 3.0
-MAPS = {"a": "truth", "b": "sampling-privacy", "c": "randomized-response"}
+MAPS = {"a": "truth", "b": "sampling-privacy", "c": "randomized-response", "d": "aggregators"}
 
 
 def region() -> Region:
@@ -112,13 +114,16 @@ def region() -> Region:
 
 
 def measure_map(letter: str, cell: Cell, setting: str) -> Iterator[Row]:
-    """How many users were last in each square: in truth, or by a protocol, all cells asked at once."""
+    """How many users were last in each square: in truth, by a protocol, all cells asked at once, or by aggregators."""
     checkins = _last_checkins(cell)
     squares = region()
     truths = squares.numbers(checkins.latitudes, checkins.longitudes)
     response = RandomizedResponse(epsilon=EPSILON, options=len(squares))
-    if letter == "a":
+    if letter in "ad":
         values = np.bincount(truths, minlength=len(squares) + 1)[1:].astype(float)
+        if letter == "d":
+            noises = discrete_laplace_many(cell.entropy, Fraction(THEIRS), AGGREGATORS * len(squares))
+            values += noises.reshape(AGGREGATORS, -1).sum(axis=0)
     else:
         protocol = SamplingPrivacy(len(squares), response.truth) if letter == "b" else response
         rounds = protocol.respond(truths, entropy=cell.entropy)
@@ -141,14 +146,20 @@ def draw_map(letter: str, axes: Axes, table: Table) -> None:
     axes.locator_params(axis="x", nbins=3)
 
 
-_DEGREES = Scale("longitude"), Scale("latitude")
+_TITLES = {
+    "a": "truth",
+    "b": "Sampling Privacy",
+    "c": "randomized response",
+    "d": "three aggregators' own noise, epsilon 1",
+}
+_DEGREES = Scale("longitude, in degrees"), Scale("latitude, in degrees")
 
 MAP = Figure(
     "map",
-    "where users were last, in squares of half a mile, at epsilon 3 against an observer of one answer",
+    "where users were last, in squares of half a mile; (b) and (c) at epsilon 3 against an observer of one answer",
     {
         letter: Panel(
-            {"a": "truth", "b": "Sampling Privacy", "c": "randomized response"}[letter],
+            _TITLES[letter],
             *_DEGREES,
             (curve,),
             ("map",),
@@ -159,5 +170,5 @@ MAP = Figure(
         )
         for letter, curve in MAPS.items()
     },
-    columns=3,
+    columns=2,
 )

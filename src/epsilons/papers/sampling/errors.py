@@ -15,7 +15,9 @@ import numpy as np
 
 from epsilons.collection.publication import noise_quantile
 from epsilons.local import RandomizedResponse, SamplingDeniability, SamplingPrivacy
-from epsilons.papers.figures import Cell, Figure, Panel, Row, Scale, root_mean_square
+from epsilons.local.base import ResponseProtocol
+from epsilons.papers.expectations import Expected, expect_law
+from epsilons.papers.figures import Cell, Figure, Panel, Row, Scale
 
 #: Recurrences among the patients.
 SIZES = dict(zip([f"{k}–{k + 4}" for k in range(0, 55, 5)], (1, 0, 1, 7, 16, 18, 25, 7, 6, 1, 3), strict=True))
@@ -72,24 +74,22 @@ def measure_bars(groups: Mapping[str, int], crowd: int, level: float | None, cel
     """One group's bars."""
     truth = groups[group]
     yield Row("truth", group, truth)
-    for curve in PRINTED:
+    for curve in PRINTED if level is None else (*PRINTED, "bound-local"):
         yield Row(curve, group, bar(curve, truth, crowd, level))
-    if level is not None:
-        yield Row("aggregators", group, math.floor(truth + noise_bound()))
+    yield Row("aggregators", group, math.floor(truth + noise_bound()))
 
 
 def _bars(number: str, groups: Mapping[str, int], crowd: int, by: str) -> Figure:
-    curves = ("truth", *PRINTED)
     label = Scale("people with a recurrence: truth, upper bounds")
     return Figure(
         number,
         f"recurrences of breast cancer among {crowd:,} people, by {by}",
         {
             "a": Panel(
-                f"{'as printed' if number == '6' else 'as in Figure 6'}: 2 and 2.576 standard deviations",
+                f"{'as printed' if number == '6' else 'as in Figure 6'}: 2 and 2.576 deviations; aggregators at 95%",
                 Scale(by),
                 label,
-                curves,
+                ("truth", *PRINTED, "aggregators"),
                 tuple(groups),
                 partial(measure_bars, groups, crowd, None),
                 weight=0.1,
@@ -98,7 +98,7 @@ def _bars(number: str, groups: Mapping[str, int], crowd: int, by: str) -> Figure
                 "all at 95%; aggregators at epsilon 1",
                 Scale(by),
                 label,
-                (*curves, "aggregators"),
+                ("truth", *PRINTED, "bound-local", "aggregators"),
                 tuple(groups),
                 partial(measure_bars, groups, crowd, 0.95),
                 weight=0.1,
@@ -118,7 +118,7 @@ FIGURE_6, FIGURE_7 = _bars("6", SIZES, CROWD, _SIZE), _bars("7", AGES, CROWD, _A
 #: How many have a Yes while the crowd grows.
 YES = 100
 CROWDS = (1_000, 10_000, 100_000, 1_000_000, 10_000_000)
-SIMULATED = {
+COUNTED: Mapping[str, ResponseProtocol] = {
     "sampling-privacy": SAMPLING,
     "randomized-response": RESPONSE,
     "sampling-deniability": SamplingDeniability(0.45, 0.8, 0.2),
@@ -127,22 +127,34 @@ SIMULATED = {
 INTRODUCTION = RandomizedResponse(truth=0.85, yes=0.3)
 
 
+def expect_estimate(protocol: ResponseProtocol, yes: int, crowd: int) -> Expected:
+    """The estimate's law, by its first two moments: it adds up what one owner alone would be estimated as.
+
+    So many owners of the same truth are as many independent draws of that truth's law (for two outcomes a binomial).
+    """
+    mean = variance = 0.0
+    for truth, owners in ((1, yes), (0, crowd - yes)):
+        law = protocol.law(truth)
+        sent = [[np.bincount([output], minlength=protocol.outputs) for output in rounds] for rounds in law]
+        alone = np.array([float(protocol.estimate(*counts).values[0]) for counts in sent])
+        one = expect_law(alone, np.array([float(chance) for chance in law.values()]))
+        mean, variance = mean + owners * one.mean, variance + owners * one.variance
+    return Expected(mean, variance)
+
+
 def measure_crowd(cell: Cell, crowd: int) -> Iterator[Row]:
-    """Every owner of every run answers by the protocol."""
-    runs = cell.size(min(1_000, 400_000_000 // crowd), 10 if crowd < 100_000 else 1)
-    truths = (np.arange(crowd) < YES).astype(np.uint8)
-    for curve, protocol in SIMULATED.items():
-        rounds = (protocol.respond(truths, entropy=cell.entropy) for _ in range(runs))
-        errors = [float(protocol.estimate(*map(protocol.count, counted)).values[0]) - YES for counted in rounds]
-        yield root_mean_square(curve, crowd, np.square(errors))
+    """Exactly, from the law of what every owner sends."""
+    for curve, protocol in COUNTED.items():
+        yield Row(curve, crowd, math.sqrt(expect_estimate(protocol, YES, crowd).square(YES)))
     yield Row("aggregators", crowd, noise_deviation())
     yield Row("bound-local", crowd, BEST.spread(YES, crowd))
 
 
 def measure_introduction(cell: Cell, crowd: int) -> Iterator[Row]:
-    """As printed, sqrt((1 - p1) p2 N), and what the estimate has."""
+    """As printed, sqrt((1 - p1) p2 N), what the estimate has, and aggregators."""
     yield Row("printed", crowd, math.sqrt(0.15 * 0.3 * crowd))
     yield Row("randomized-response", crowd, INTRODUCTION.spread(YES, crowd))
+    yield Row("aggregators", crowd, noise_deviation())
 
 
 _PEOPLE = Scale(f"people asked, of whom {YES} have a Yes", log=True)
@@ -155,16 +167,16 @@ SCALING = Figure(
             "sampling .45; coins .8 and .2; aggregators at epsilon 1",
             _PEOPLE,
             Scale("RMSE, in people", log=True),
-            (*SIMULATED, "bound-local", "aggregators"),
+            (*COUNTED, "bound-local", "aggregators"),
             CROWDS,
             measure_crowd,
-            weight=8,
+            weight=0.1,
         ),
         "b": Panel(
-            "the introduction: coins .85 and .3",
+            "the introduction: coins .85 and .3; aggregators at epsilon 1",
             _PEOPLE,
             Scale("standard deviation, in people", log=True),
-            ("printed", "randomized-response"),
+            ("printed", "randomized-response", "aggregators"),
             CROWDS,
             measure_introduction,
             weight=0.1,
