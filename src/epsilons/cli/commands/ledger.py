@@ -30,12 +30,11 @@ from epsilons.cli.output import (
 )
 from epsilons.display import show_count, show_key, text_table
 from epsilons.errors import EpsilonsError
-from epsilons.guarantee import to_epsilon
 from epsilons.storage import show_address
 from epsilons.storage.files import open_private
 
 if TYPE_CHECKING:
-    from epsilons.ledger import Past, Remaining
+    from epsilons.ledger import Remaining
     from epsilons.ledger.ledger import Ledger
 
 # A ledger to try the commands on, so that the lines of the examples work as pasted.
@@ -131,11 +130,12 @@ COMMANDS = {"ledger": command}
 @_on_a_ledger("show try.ledger")
 def show(as_json: bool, **where: Any) -> None:
     """What is left at every level, in epsilon and in questions like the last one."""
+    from epsilons.dataset.accounts import tell_state
     from epsilons.dataset.registry import name_grants
 
     with _open_of(**where) as (ledger, dataset):
         left = replace(ledger.remaining(dataset), names=name_grants(ledger.levels()))
-        document = _state(ledger, left, dataset)
+        document = tell_state(ledger, left, dataset)
     print_json(document) if as_json else _show_state(document, left)
 
 
@@ -143,8 +143,10 @@ def show(as_json: bool, **where: Any) -> None:
 @_on_a_ledger("history try.ledger")
 def history(as_json: bool, **where: Any) -> None:
     """Every question that was ever charged, with the grants that were in force and what each of them paid."""
+    from epsilons.dataset.accounts import tell_past
+
     with _open_of(**where) as (ledger, dataset):
-        document = [_release(past) for past in ledger.history(dataset)]
+        document = [tell_past(past) for past in ledger.history(dataset)]
     print_json(document) if as_json else _show_history(document)
 
 
@@ -202,24 +204,21 @@ def verify(as_json: bool, **where: Any) -> None:
 
     The newest snapshot of every dataset is hashed, too, where it can be reached; exit status 4 if one was changed.
     """
-    with closing(_open(**where)) as ledger:
-        with progress() as bar:
-            task = bar.add_task("recounting", total=None)
-            done = ledger.verify(progress=lambda line, last: bar.update(task, completed=line, total=last))
-        registrations = ledger.registrations(newest=True)
-    snapshots: dict[str, bool] = {}
-    if registrations:
-        from epsilons.dataset.snapshot import verify_snapshots
+    from epsilons.dataset.accounts import tell_recount
 
-        snapshots = verify_snapshots(registrations)
-    document = {name: getattr(done, name) for name in ("entries", "releases", "people", "head")}
-    people = show_count(done.people, "person", "people")
-    counts = f"{show_count(done.entries, 'line')}, {show_count(done.releases, 'release')}, {people}"
-    lines = [f"The ledger adds up: {counts}.", f"Head: {done.head}"]
+    with closing(_open(**where)) as ledger, progress() as bar:
+        task = bar.add_task("recounting", total=None)
+        done = tell_recount(ledger, lambda line, last: bar.update(task, completed=line, total=last))
+    if as_json:
+        print_json(done)
+        return
+    people = show_count(done["people"], "person", "people")
+    counts = f"{show_count(done['entries'], 'line')}, {show_count(done['releases'], 'release')}, {people}"
+    lines = [f"The ledger adds up: {counts}.", f"Head: {done['head']}"]
     for told, there in {"Snapshots as registered": True, "Snapshots that could not be reached": False}.items():
-        names = [name for name, reached in snapshots.items() if reached is there]
+        names = [name for name, reached in done["snapshots"].items() if reached is there]
         lines += [f"{told}: {', '.join(names)}."] if names else []
-    print_json({**document, "snapshots": snapshots}) if as_json else write("\n".join(lines))
+    write("\n".join(lines))
 
 
 @command.command()
@@ -299,35 +298,6 @@ def forget(as_json: bool, place: str | None, named: str | None, anchor: str | No
 # Documents and tables -----------------------------------------------------------------------------------------------
 
 
-def _state(ledger: Ledger, left: Remaining, dataset: int | None) -> dict[str, Any]:
-    from epsilons.ledger.values import list_active
-
-    terms = ledger.terms()
-    return {
-        "ledger": ledger.id,
-        "dataset": next((one.name for one in ledger.registrations(newest=True) if one.dataset == dataset), None),
-        **{name: terms and getattr(terms, name) for name in ("neighbors", "rows_per_person", "allow_individual")},
-        "epoch": ledger.epoch,
-        "levels": [
-            {"name": left.names.get(to_epsilon(one.granted)), **one.to_dict()}
-            | {"questions_left": left.questions.get(one.granted)}
-            for one in left.levels
-        ],
-        "public": sum(cohort.people for cohort in list_active(left.cohorts) if cohort.granted is None),
-        "withdrawn": sum(cohort.people for cohort in left.cohorts if cohort.state == "withdrawn"),
-        "not_dp_since": left.not_dp_since,
-        "quotas": [
-            {"analyst": quota.analyst, "epsilon": _finite(quota.nano), "questions": quota.questions}
-            | {"used_epsilon": to_epsilon(quota.used_nano), "used_questions": quota.used_questions}
-            for quota in ledger.quotas()
-        ],
-    }
-
-
-def _finite(nano: int | None) -> float | None:
-    return None if nano is None else to_epsilon(nano)
-
-
 def _show_state(document: Mapping[str, Any], left: Remaining) -> None:
     (sheet,) = left.sheets()
     table = text_table(sheet.head, sheet.rows, width())
@@ -348,22 +318,6 @@ def _show_table(head: Sequence[str], rows: Sequence[Sequence[Any]]) -> None:
     write(text_table(head, [[kinds.get(type(cell), show_key)(cell) for cell in row] for row in rows], width()))
 
 
-def _release(past: Past) -> dict[str, Any]:
-    from epsilons.release.door import asked_of
-
-    return {
-        "release": past.number,
-        "at": past.at,
-        "kind": past.kind,
-        "description": asked_of(past.description),
-        "state": past.state,
-        "analyst": past.analyst,
-        "charges": [{"epsilon": granted, "charged": charged} for granted, charged in past.epsilons.items()],
-        "individual": past.individual,
-        "not_dp_since": past.not_dp_since,
-    }
-
-
 def _show_history(document: Sequence[Mapping[str, Any]]) -> None:
     analysts = ["analyst"] if any(line["analyst"] for line in document) else []
     rows = []
@@ -379,7 +333,8 @@ def _show_history(document: Sequence[Mapping[str, Any]]) -> None:
 
 def _accounts(ledger: Ledger, person: str) -> list[dict[str, Any]]:
     """The accounts that a person's id may mean, each with how it was read."""
-    from epsilons.cli.commands.person import document, read_ids
+    from epsilons.cli.commands.person import read_ids
+    from epsilons.dataset.accounts import tell_statement
     from epsilons.dataset.registry import find_people
     from epsilons.engines.base import Column
 
@@ -387,7 +342,7 @@ def _accounts(ledger: Ledger, person: str) -> list[dict[str, Any]]:
     for kind in ("number", "text") if terms is None or terms.ids is None else (terms.ids,):
         try:
             (digest,) = find_people(ledger, read_ids([person], kind), Column("id", kind))
-            found.append({"id_read_as": kind, **document(ledger.statement(digest.tobytes()))})
+            found.append({"id_read_as": kind, **tell_statement(ledger.statement(digest.tobytes()))})
         except EpsilonsError as error:
             refused.append(error)
     if not found:
