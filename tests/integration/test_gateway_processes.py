@@ -7,6 +7,7 @@ import os
 import subprocess
 import sys
 import threading
+import urllib.request
 from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
@@ -256,9 +257,12 @@ def test_the_demo_prints_an_address_and_keys_that_work(tmp_path: Path) -> None:
     pipes: dict[str, Any] = {"stdout": subprocess.PIPE, "stderr": subprocess.DEVNULL}
     with subprocess.Popen(command, text=True, env=own, **pipes) as server:
         assert server.stdout is not None
-        lines = [server.stdout.readline().split() for _ in range(7)]
+        lines = [server.stdout.readline().split() for _ in range(6)]
         keys = {line[0]: line[1] for line in lines if len(line) == 2}
         with eps.connect(lines[0][0], key=keys["analyst"]) as remote:
             assert remote.dataset("wages").mean("wage", share=0.1).number == 1
+        link = json.dumps({"link": keys["person"].partition("#")[2]}).encode()
+        with urllib.request.urlopen(f"{lines[0][0]}/v1/session", link, timeout=60) as reply:
+            assert "HttpOnly" in reply.headers["set-cookie"]
         server.terminate()
     assert list(tmp_path.iterdir()) == []

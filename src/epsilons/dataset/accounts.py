@@ -85,16 +85,21 @@ def tell_state(ledger: Ledger, left: Remaining, dataset: int | None) -> dict[str
         "dataset": next((one.name for one in ledger.registrations(newest=True) if one.dataset == dataset), None),
         **{name: terms and getattr(terms, name) for name in ("neighbors", "rows_per_person", "allow_individual")},
         "epoch": ledger.epoch,
-        "levels": [
-            {"name": left.names.get(to_epsilon(one.granted)), **one.to_dict()}
-            | {"questions_left": left.questions.get(one.granted)}
-            for one in left.levels
-        ],
+        **tell_levels(left),
         "public": sum(cohort.people for cohort in list_active(left.cohorts) if cohort.granted is None),
         "withdrawn": sum(cohort.people for cohort in left.cohorts if cohort.state == "withdrawn"),
-        "not_dp_since": left.not_dp_since,
         "quotas": tell_quotas(ledger),
     }
+
+
+def tell_levels(left: Remaining) -> dict[str, Any]:
+    """What is left at every level."""
+    levels = [
+        {"name": left.names.get(to_epsilon(one.granted)), **one.to_dict()}
+        | {"questions_left": left.questions.get(one.granted)}
+        for one in left.levels
+    ]
+    return {"levels": levels, "not_dp_since": left.not_dp_since}
 
 
 def tell_quotas(ledger: Ledger) -> list[dict[str, Any]]:

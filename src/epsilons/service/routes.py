@@ -187,7 +187,8 @@ async def _tell_release(app: GatewayApp, visit: Visit) -> Reply:
     except EpsilonsError:
         answers = None
     if answers is None or not here.shows(number):
-        return problem(404, "There is no release of this number.", "It was not asked of this dataset, or not answered.")
+        told = "It was not asked of this dataset, or not answered."
+        return problem(404, "There is no release of this number.", told, code="ledger")
     return as_json(_write_release(answers, number))
 
 

@@ -58,7 +58,7 @@ class Sessions:
         lasts = timedelta(days=check_whole(days, least=1, most=MOST_DAYS, refusal=wrong))
         registry.statement(person)  # refuses who has none
         # One name however the id is written; it says nothing to whoever has not the ledger.
-        name = f"person {registry.find_people([person])[0].tobytes().hex()[:16]}"
+        name = f"account {registry.find_people([person])[0].tobytes().hex()[:16]}"
         token, expires = make_key(), now(lasts)
         with self._store.write() as connection:
             before = "UPDATE keys SET revoked = :at WHERE name = :name AND dataset = :dataset AND kind = :kind"

@@ -36,6 +36,7 @@ from epsilons.storage.files import open_private
 if TYPE_CHECKING:
     from epsilons.ledger import Remaining
     from epsilons.ledger.ledger import Ledger
+    from epsilons.remote.client import RemoteDataset
 
 # A ledger to try the commands on, so that the lines of the examples work as pasted.
 _MAKE = "python -c \"from epsilons import ledger; ledger.open('sqlite:///try.ledger')\""
@@ -70,6 +71,14 @@ def _open(place: str | None, named: str | None, anchor: str | None, **how: Any) 
     from epsilons import ledger
 
     return ledger.open(_find_address(place, named)[0], anchor=anchor, create=False, **how)
+
+
+def _open_remote(place: str | None, named: str | None, anchor: str | None) -> RemoteDataset | None:
+    """What a dataset file names behind a server; its ledger stays there, and tells what analysts may know."""
+    from epsilons.cli.options import open_remote
+
+    given = place or named
+    return open_remote(given) if given and given.endswith(".toml") else None
 
 
 def _open_verified(**where: str | None) -> Ledger:
@@ -130,9 +139,14 @@ COMMANDS = {"ledger": command}
 @_on_a_ledger("show try.ledger")
 def show(as_json: bool, **where: Any) -> None:
     """What is left at every level, in epsilon and in questions like the last one."""
-    from epsilons.dataset.accounts import tell_state
+    from epsilons.dataset.accounts import tell_levels, tell_state
     from epsilons.dataset.registry import name_grants
 
+    if (remote := _open_remote(**where)) is not None:
+        with remote:
+            left = replace(remote.remaining(), names={one.epsilon: one.name for one in remote.describe().levels})
+        print_json(tell_levels(left)) if as_json else _show_levels(left)
+        return
     with _open_of(**where) as (ledger, dataset):
         left = replace(ledger.remaining(dataset), names=name_grants(ledger.levels()))
         document = tell_state(ledger, left, dataset)
@@ -162,9 +176,13 @@ def answers(number: str | None, place: str | None, as_json: bool, **where: Any) 
         if place is not None:
             raise click.UsageError(f"{number!r} is not the number of a release.")
         number, place = None, number
-    with _open_of(place, **where, every=number is not None) as (ledger, dataset):
-        which = None if number is None else int(number)
-        stored, left = StoredAnswers.of(ledger, which, dataset), ledger.remaining(dataset)
+    which = None if number is None else int(number)
+    if (remote := _open_remote(place, **where)) is not None:
+        with remote:
+            stored, left = remote.answers(which), remote.remaining()
+    else:
+        with _open_of(place, **where, every=number is not None) as (ledger, dataset):
+            stored, left = StoredAnswers.of(ledger, which, dataset), ledger.remaining(dataset)
     if number is not None:
         (release,) = stored.values()
         if as_json:
@@ -195,6 +213,24 @@ def person(person: str, as_json: bool, **where: Any) -> None:
     for account in accounts:
         note(f"The id read as {account['id_read_as']}:")
         write("\n".join(account["sentences"]))
+
+
+@command.command()
+@click.argument("analyst")
+@_on_a_ledger('quota "statistics office" try.ledger --questions 100')
+@click.option("--epsilon", type=float, help="At most so much, over all questions.")
+@click.option("--questions", type=int, help="At most so many.")
+def quota(analyst: str, epsilon: float | None, questions: int | None, as_json: bool, **where: Any) -> None:
+    """What an analyst may use at most, by the name of the key or of --analyst; what is not given has no limit.
+
+    For fairness between analysts only: it is no privacy budget. What was used before counts.
+    """
+    from epsilons.dataset.accounts import set_quota, tell_quotas
+
+    with closing(_open_verified(**where)) as ledger:
+        set_quota(ledger, analyst, epsilon, questions)
+        quotas = tell_quotas(ledger)
+    print_json(quotas) if as_json else _show_quotas(quotas)
 
 
 @command.command()
@@ -299,17 +335,26 @@ def forget(as_json: bool, place: str | None, named: str | None, anchor: str | No
 
 
 def _show_state(document: Mapping[str, Any], left: Remaining) -> None:
-    (sheet,) = left.sheets()
-    table = text_table(sheet.head, sheet.rows, width())
     about = f", dataset {document['dataset']}" if document["dataset"] else ""
-    write(f"Ledger {document['ledger']}{about}\n\n{table}\n{sheet.notes[0]}")
+    write(f"Ledger {document['ledger']}{about}\n")
+    _show_levels(left)
     write(f"Public: {document['public']:,}. Withdrawn: {document['withdrawn']:,}.")
     if document["quotas"]:
-        write("\nAnalysts' quotas (for fairness only, no privacy budget)")
-        shown = ("analyst", "used_epsilon", "epsilon", "used_questions", "questions")
-        head = ("analyst", "epsilon used", "of at most", "questions used", "of at most")
-        _show_table(head, [tuple(quota[name] for name in shown) for quota in document["quotas"]])
+        write("")
+        _show_quotas(document["quotas"])
     _show_mark(document["not_dp_since"])
+
+
+def _show_quotas(quotas: Sequence[Mapping[str, Any]]) -> None:
+    write("Analysts' quotas (for fairness only, no privacy budget)")
+    shown = ("analyst", "used_epsilon", "epsilon", "used_questions", "questions")
+    head = ("analyst", "epsilon used", "of at most", "questions used", "of at most")
+    _show_table(head, [tuple(quota[name] for name in shown) for quota in quotas])
+
+
+def _show_levels(left: Remaining) -> None:
+    (sheet,) = left.sheets()
+    write(f"{text_table(sheet.head, sheet.rows, width())}\n{sheet.notes[0]}")
 
 
 def _show_table(head: Sequence[str], rows: Sequence[Sequence[Any]]) -> None:

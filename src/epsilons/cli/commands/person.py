@@ -25,7 +25,7 @@ _who = click.argument("who", metavar="ID...", nargs=-1, required=True)
 
 
 @contextmanager
-def _people(dataset: str) -> Iterator[Registry]:
+def open_people(dataset: str) -> Iterator[Registry]:
     """The people of the dataset that a file names; its rows stay closed."""
     from epsilons import ledger
     from epsilons.dataset.declared import find_accounts, naming
@@ -65,7 +65,7 @@ def statement(dataset: str, who: str, as_json: bool) -> None:
     """
     from epsilons.dataset.accounts import tell_statement
 
-    with _people(dataset) as people:
+    with open_people(dataset) as people:
         told = people.statement(*read_ids([who], people.person.family))
     print_json(tell_statement(told)) if as_json else write("\n".join(told.sentences))
 
@@ -91,7 +91,7 @@ def level(dataset: str, who: str, level: str, as_json: bool) -> None:
     from epsilons.dataset.registry import read_epsilons
 
     said: Any
-    with _people(dataset) as people:
+    with open_people(dataset) as people:
         said, levels = level, read_epsilons(people.ledger.levels())  # a level may be called 2
         if level not in levels:
             with suppress(ValueError):
@@ -116,7 +116,7 @@ def withdraw(dataset: str, who: tuple[str, ...], as_json: bool) -> None:
     Example:
       epsilons person withdraw people.toml 17 23
     """
-    with _people(dataset) as people:
+    with open_people(dataset) as people:
         done = people.withdraw(read_ids(who, people.person.family))
     before = done.known + done.unknown - done.withdrawn
     told = [f"Withdrawn: {show_count(done.withdrawn, 'person', 'people')}."] if done.withdrawn else []
