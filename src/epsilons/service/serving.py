@@ -73,7 +73,8 @@ def problem(
     status: int, title: str, detail: str = "", *, headers: tuple[tuple[str, str], ...] = (), **more: Any
 ) -> Reply:
     document = {"type": "about:blank", "title": title, "status": status, **({"detail": detail} if detail else {})}
-    body = json.dumps(document | more, ensure_ascii=False).encode()
+    # Half of a pair of surrogates, quoted from a request, is written as JSON escapes it.
+    body = json.dumps(document | more, ensure_ascii=False).encode(errors="backslashreplace")
     return Reply(status, body, "application/problem+json", headers)
 
 

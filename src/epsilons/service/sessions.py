@@ -71,13 +71,13 @@ class Sessions:
         """Who comes by a link, and the value of a cookie for them; None if the link opens nothing (any more)."""
         if not is_key(link):
             return None
-        token = make_key()
-        with self._store.write() as connection:
+        with self._store.read() as connection:  # so that guesses do not wait for the writers' lock
             found = "SELECT * FROM keys WHERE digest = :digest AND kind = :kind AND revoked IS NULL AND expires > :now"
             row = connection.execute(found, {"digest": digest_of(link), "kind": LINK, "now": now()}).fetchone()
-            if row is None:
-                return None
-            holder = read_holder(row)
+        if row is None:
+            return None
+        holder, token = read_holder(row), make_key()
+        with self._store.write() as connection:
             connection.execute("DELETE FROM sessions WHERE expires <= :now", {"now": now()})
             own = "SELECT digest FROM sessions WHERE number = :number ORDER BY expires DESC"
             for (digest,) in connection.execute(own, {"number": holder.number}).fetchall()[_MOST_COOKIES - 1 :]:

@@ -112,7 +112,7 @@ async def list_keys(app: GatewayApp, visit: Visit) -> Reply:
 async def add_key(app: GatewayApp, visit: Visit) -> Reply:
     """A key, which is shown this once."""
     name, role, dataset, person = visit.read("name", "role", optional={"dataset": None, "person": None})
-    if dataset is not None and dataset not in app.holdings:
+    if dataset is not None and dataset not in list(app.holdings):  # which may be compared with anything
         return problem(404, "There is no such dataset.")
     if person is not None:
         _check_ids([person])

@@ -304,6 +304,55 @@ def test_what_a_steward_mistypes_is_refused_in_one_shape_and_changes_nothing(
     assert (people.ledger.epoch, len(here.keys.list()), people.ledger.quotas()) == before
 
 
+#: Parts of a path, and values of a body, that nobody means.
+PARTS = (
+    "%00",
+    "%ff",
+    "..",
+    "%2e%2e%2f",
+    "wages%20",
+    "x" * 5000,
+    "%F0%9F%98%80",
+    "-1",
+    "0",
+    "9" * 18,
+    "'; DROP TABLE keys",
+)
+JUNK: tuple[Any, ...] = (
+    None, True, -1, 0, 2**63, 1e308, 0.5, "", "\x00", "\ud800", "x" * 2000, [], [[]], [None],
+    [["person 1", None]], {}, {"a": {}},
+)  # fmt: skip
+
+
+GOOD = {
+    "link": "x", "level": 0.25, "levels": [["person 21", 0.25]], "people": ["person 22"], "epsilon": 1, "questions": 1,
+    "person": "person 23", "name": "some name", "role": "analyst", "sql": "SELECT COUNT(*) FROM people",
+}  # fmt: skip
+
+
+def test_nothing_that_is_sent_makes_the_gateway_fail(here: Gateway, held: dict[str, str]) -> None:
+    """Cases made from the document: every way, strange parts of paths, and every part of a body as something else."""
+    document, failed = here("GET", "/v1/openapi.json").document, []
+    schemas = document["components"]["schemas"]
+    for path, ways in document["paths"].items():
+        for method, about in ways.items():
+            key = held["person"] if "role person." in about["description"] else held["steward"]
+            sent: list[tuple[str, Any]] = []
+            if "{" in path:
+                sent += [(re.sub(r"\{\w+\}", lambda _, part=part: part, path), None) for part in PARTS]
+            plain = re.sub(r"\{number\}", "1", path.replace("{name}", "wages").replace("{analyst}", "office"))
+            if (taken := about.get("requestBody")) is not None:
+                schema = schemas[taken["content"]["application/json"]["schema"]["$ref"].rpartition("/")[2]]
+                parts = schema.get("properties", {"sql": {}, "arguments": {}, "statistic": {}, "questions": {}})
+                whole = {name: GOOD[name] for name in schema.get("required", ["sql"])}
+                sent += [(plain, junk) for junk in JUNK]
+                sent += [(plain, {**whole, name: junk}) for name in parts for junk in JUNK]
+            for place, (where, body) in enumerate(sent):
+                seen = here(method.upper(), where, body, key, f"junk-{about['operationId']}-{place}")
+                failed += [(method, where[:80], str(body)[:80], seen.body)] if seen.status >= 500 else []
+    assert failed == []
+
+
 def test_requests_a_second_are_limited_by_role_and_name(
     here: Gateway, held: dict[str, str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
