@@ -3,7 +3,10 @@
 import base64
 import hashlib
 
-_STYLE = "body { font: 1.1rem/1.5 system-ui, sans-serif; max-width: 40rem; margin: 2rem auto; padding: 0 1rem }"
+_STYLE = """
+body { font: 1.1rem/1.5 system-ui, sans-serif; max-width: 40rem; margin: 2rem auto; padding: 0 1rem }
+p { white-space: pre-line }
+"""
 _SCRIPT = """
 const told = document.getElementById("told"), form = document.querySelector("form");
 let me;
