@@ -1,4 +1,7 @@
-"""The command line as a user has it: a file, questions, plans, errors, exit status."""
+"""The command line as a user has it: a file, questions, plans, errors, exit status; the same behind a server.
+
+What analysts type is typed twice: in the steward's folder, and in one without data, whose files name a server.
+"""
 
 import contextlib
 import io
@@ -9,7 +12,7 @@ import shlex
 import subprocess
 import sys
 import tomllib
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import redirect_stderr, redirect_stdout
 from dataclasses import dataclass
 from pathlib import Path
@@ -22,21 +25,66 @@ import pyarrow.parquet
 import pytest
 
 from epsilons.cli import app
+from epsilons.statistics.catalogue import CATALOGUE
+from support.gateways import Servers, key_for
 from support.lengths import short_and_long
 from support.small_tables import people_table
 
 LEVELS = ("--level", "strict=0.05", "--level", "standard=0.2", "--level", "open=1", "--level", "public=public")
 
 
-@pytest.fixture(scope="module")
-def home(tmp_path_factory: pytest.TempPathFactory) -> Path:
+#: What analysts type.
+ASKING = {*(name.replace("_", "-") for name in CATALOGUE), "plan", "relation", "sql"}
+ASKING_LEDGERS = {"show", "answers"}
+#: For what stewards type, which is the same wherever analysts are.
+steward = pytest.mark.parametrize("home", ["here"], indirect=True, scope="module")
+
+
+@dataclass(frozen=True)
+class Office:
+    """Where analysts of a steward's folder are: a folder of their own, and servers for its files."""
+
+    folder: Path
+    servers: Servers
+
+
+#: {the steward's folder: the analysts'}, where these ask a server.
+OFFICES: dict[Path, Office] = {}
+
+
+def open_office(home: Path, file: str) -> None:
+    """Serve a dataset file; in the analysts' folder a file of that name asks the server."""
+    office, name = OFFICES[home], Path(file).stem
+    gateway = home / f"{name}-gateway.toml"
+    gateway.write_text(f'store = "sqlite:///{name}.store"\ndatasets = ["{file}"]\n')
+    key = office.folder / f"{name}.key"
+    key.touch(0o600)
+    key.write_text(key_for(gateway, "office"))
+    url, _ = office.servers.start(gateway)
+    (office.folder / file).write_text(f'server = "{url}"\nname = "wages"\nkey = "{name}.key"\n')
+
+
+@pytest.fixture(scope="module", params=["here", "server"])
+def home(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Path]:
     path = tmp_path_factory.mktemp("steward")
     pyarrow.parquet.write_table(people_table(), path / "wages.parquet")
     init = ("init", "wages.parquet", "--person", "id", "--preferences", "privacy", "--bounds", "wage=0,100")
     for command in ((*init, *LEVELS), ("register", "people.toml")):
         done = run(path, *command)
         assert done.returncode == 0, done.stderr
-    return path
+    if request.param == "here":
+        yield path
+        return
+    OFFICES[path] = Office(tmp_path_factory.mktemp("office"), Servers())
+    open_office(path, "people.toml")
+    yield path
+    OFFICES.pop(path).servers.close()
+
+
+def place_of(home: Path, *command: str) -> Path:
+    """The folder in which a command is typed."""
+    asks = command[0] in ASKING or (command[0] == "ledger" and command[1] in ASKING_LEDGERS)
+    return OFFICES[home].folder if asks and home in OFFICES else home
 
 
 def another(home: Path, name: str) -> str:
@@ -44,6 +92,8 @@ def another(home: Path, name: str) -> str:
     (home / f"{name}.toml").write_text((home / "people.toml").read_text().replace("wages.ledger", f"{name}.ledger"))
     done = run(home, "register", f"{name}.toml", "--yes")
     assert done.returncode == 0, done.stderr
+    if home in OFFICES:
+        open_office(home, f"{name}.toml")
     return f"{name}.toml"
 
 
@@ -63,11 +113,12 @@ class Done:
 def run(home: Path, *arguments: str) -> Done:
     """In this process, since starting one takes longer than most commands."""
     out, notes = io.StringIO(), io.StringIO()
-    with contextlib.chdir(home), redirect_stdout(out), redirect_stderr(notes):
+    with contextlib.chdir(place_of(home, *arguments)), redirect_stdout(out), redirect_stderr(notes):
         status = app.main(list(arguments))
     return Done(status, out.getvalue(), notes.getvalue())
 
 
+@steward
 def test_the_installed_command_does_the_same(home: Path) -> None:
     command = Path(sys.executable).parent / "epsilons"
     asked = ("count", "people.toml", "--share", "0.01")
@@ -90,6 +141,7 @@ def document(home: Path, *arguments: str) -> Any:
     return json.loads(done.stdout)
 
 
+@steward
 def test_a_first_file_holds_public_facts_only(home: Path) -> None:
     text = (home / "people.toml").read_text()
     assert 'source = "wages.parquet"' in text
@@ -104,6 +156,7 @@ def test_a_first_file_holds_public_facts_only(home: Path) -> None:
     assert not (home / "other.toml").exists()
 
 
+@steward
 def test_a_check_says_what_is_there_and_charges_nothing(home: Path) -> None:
     before, seen = releases(home), document(home, "check", "people.toml")
     assert seen["people"] == 2000
@@ -228,6 +281,7 @@ def test_without_an_interval_the_condition_stands_with_the_error(home: Path) -> 
     )
 
 
+@steward
 def test_the_dataset_file_names_the_ledger(home: Path) -> None:
     run(home, "count", "people.toml", "--share", "0.01")
     assert document(home, "ledger", "show", "people.toml")["ledger"]
@@ -313,6 +367,7 @@ def test_a_stored_answer_is_said_to_be_one(home: Path) -> None:
     assert run(home, *asked, "--fresh").stderr == ""
 
 
+@steward
 @pytest.mark.parametrize(
     ("arguments", "status", "words"),
     [
@@ -334,6 +389,7 @@ def test_a_first_file_is_not_written_with_a_mistake(
     assert not (home / "first.toml").exists()
 
 
+@steward
 def test_bounds_that_are_no_pair_are_asked_for_again(home: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("epsilons.cli.commands.file._terminal", lambda: True)
     monkeypatch.setattr("sys.stdin", io.StringIO("many\n9,1\n0,50\n\n"))
@@ -345,6 +401,7 @@ def test_bounds_that_are_no_pair_are_asked_for_again(home: Path, monkeypatch: py
     assert tomllib.loads((home / "asked.toml").read_text())["bounds"] == {"wage": [0, 50]}
 
 
+@steward
 def test_levels_are_asked_for_with_what_an_empty_answer_does(home: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("epsilons.cli.commands.file._terminal", lambda: True)
     monkeypatch.setattr("sys.stdin", io.StringIO("\n0.3\n-\n\n\n\n"))
@@ -355,6 +412,7 @@ def test_levels_are_asked_for_with_what_an_empty_answer_does(home: Path, monkeyp
     assert levels == {"strict": 0.05, "standard": 0.3, "public": "public"}
 
 
+@steward
 def test_a_first_file_of_a_csv_declares_what_has_bounds_as_numbers(home: Path) -> None:
     """And what was left text leads on to where it is declared and registered again."""
     (home / "few.csv").write_text("id,Wage,age,privacy\n" + "".join(f"{n},{n},{n},strict\n" for n in range(30)))
@@ -376,12 +434,14 @@ def test_a_first_file_of_a_csv_declares_what_has_bounds_as_numbers(home: Path) -
     assert run(home, "mean", "few.toml", "age", "--bounds", "0,100").returncode == 0
 
 
+@steward
 def test_bounds_keep_their_digits(home: Path) -> None:
     init = ("init", "wages.parquet", "--out", "digits.toml", "--person", "id", "--preferences", "privacy")
     assert run(home, *init, *LEVELS, "--bounds", "wage=-0.125,123456789.25").returncode == 0
     assert tomllib.loads((home / "digits.toml").read_text())["bounds"]["wage"] == [-0.125, 123456789.25]
 
 
+@steward
 def test_names_with_spaces_and_letters_of_any_kind(home: Path) -> None:
     table = people_table().rename_columns(["id", "Größe in cm", "age", "union", "Stadt (Ort)", "privacy"])
     pyarrow.parquet.write_table(table, home / "maße.parquet")
@@ -397,12 +457,14 @@ def test_names_with_spaces_and_letters_of_any_kind(home: Path) -> None:
     assert "mean_Größe in cm" in done.stdout
 
 
+@steward
 def test_a_file_opens_from_another_directory(home: Path, tmp_path: Path) -> None:
     done = run(tmp_path, "count", str(home / "people.toml"), "--share", "0.001")
     assert done.returncode == 0, done.stderr
     assert list(tmp_path.iterdir()) == []
 
 
+@steward
 def test_an_empty_table_has_nobody(home: Path) -> None:
     pyarrow.parquet.write_table(people_table().slice(0, 0), home / "empty.parquet")
     (home / "empty.toml").write_text((home / "people.toml").read_text().replace("wages.", "empty."))
@@ -453,6 +515,7 @@ def test_nothing_left_to_spend_has_a_status_of_its_own(home: Path) -> None:
     assert "Nobody has anything left" in done.stderr
 
 
+@steward
 @pytest.mark.parametrize("shell", ["bash", "zsh", "fish"])
 def test_shells_can_complete(home: Path, shell: str) -> None:
     done = run(home, "completion", shell)
@@ -565,6 +628,7 @@ def undrawn(text: str) -> list[str]:
     return re.findall(r"[^\s─]+", re.sub(r"[0-9a-f]{64}|[\d.,-]*\d", "#", text))
 
 
+@steward
 def test_charges_that_will_be_forgotten_are_pointed_out(home: Path) -> None:
     text = (home / "people.toml").read_text()
     lines = [line for line in text.splitlines() if not line.startswith("ledger")]
@@ -601,6 +665,7 @@ def test_looser_wishes_wait_for_an_act_that_names_how_many(tmp_path: Path) -> No
     assert document(tmp_path, "ledger", "show", "people.toml")["levels"][0]["epsilon"] == 0.05
 
 
+@steward
 def test_a_person_says_a_level_withdraws_and_is_told(home: Path) -> None:
     file = another(home, "persons")
     assert "Noted" in run(home, "person", "level", file, "17", "strict").stdout
@@ -620,6 +685,35 @@ def test_a_person_says_a_level_withdraws_and_is_told(home: Path) -> None:
     assert run(home, "person", "statement", file, "99999999").returncode == 7
 
 
+@pytest.mark.parametrize("home", ["server"], indirect=True, scope="module")
+def test_what_only_the_steward_does_says_so_and_where(home: Path) -> None:
+    office = OFFICES[home].folder
+    for command in (
+        ("check", "people.toml"), ("register", "people.toml"), ("ledger", "history", "people.toml"),
+        ("ledger", "verify", "people.toml"), ("ledger", "quota", "office", "people.toml"),
+        ("ledger", "export", "people.toml"), ("person", "statement", "people.toml", "1"),
+        ("person", "level", "people.toml", "1", "strict"), ("person", "withdraw", "people.toml", "1"),
+    ):  # fmt: skip
+        done = run(office, *command)
+        assert (done.returncode, done.stdout) == (4, ""), command
+        assert "the steward runs this command on the server, with the file that declares the dataset" in done.stderr
+    assert {file.suffix for file in office.iterdir()} == {".toml", ".key"}, "an analyst holds nothing else"
+    shown = run(home, "ledger", "show", "people.toml")
+    assert re.search(r"strict +0.05 ", shown.stdout)
+    assert [one["name"] for one in document(home, "ledger", "show", "people.toml")["levels"]] == [
+        "strict",
+        "standard",
+        "open",
+    ]
+    quota = ("ledger", "quota", "office", "people.toml", "--questions", "0", "--epsilon", "0.5")
+    assert document(home, *quota)[-1]["questions"] == 0
+    refused = run(home, "count", "people.toml", "--where", "age >= 81", "--share", "0.01")
+    assert (refused.returncode, "quota does not reach" in refused.stderr) == (7, True)
+    assert "office" in run(home, "ledger", "quota", "office", "people.toml").stdout, "lifted"
+    assert run(home, "count", "people.toml", "--where", "age >= 81", "--share", "0.01").returncode == 0
+
+
+@steward
 def test_a_file_that_no_longer_says_what_was_registered_is_refused(home: Path) -> None:
     file = another(home, "changed")
     text = (home / file).read_text()
@@ -641,6 +735,7 @@ def test_a_stored_answer_says_so(home: Path) -> None:
     assert [document(home, *one)["stored"] for _ in range(2)] == [False, True]
 
 
+@steward
 def test_a_stored_answer_tells_what_it_charged_people_who_stand_elsewhere_now(home: Path) -> None:
     file = another(home, "redefined")
     asked = ("count", file, "--where", "age > 33", "--share", "0.5", "--mechanism", "minimum")
@@ -680,13 +775,14 @@ def test_stored_answers_are_shown_again_for_free(home: Path) -> None:
 def test_output_that_cannot_be_written_is_said_and_the_answer_kept(home: Path) -> None:
     asked, notes = ("count", "people.toml", "--share", "0.01", "--where", "age >= 24"), io.StringIO()
     with contextlib.suppress(OSError), open("/dev/full", "w") as full:
-        with contextlib.chdir(home), redirect_stdout(full), redirect_stderr(notes):
+        with contextlib.chdir(place_of(home, *asked)), redirect_stdout(full), redirect_stderr(notes):
             assert app.main(list(asked)) == 1
             sys.stdout.close()  # what the command put in its place
         assert "could not be written" in notes.getvalue()
     assert document(home, *asked)["stored"]
 
 
+@steward
 @pytest.mark.soak
 def test_output_that_cannot_be_written_is_no_traceback(home: Path) -> None:
     command = Path(sys.executable).parent / "epsilons"

@@ -2,14 +2,19 @@
 
 from __future__ import annotations
 
+import contextlib
 import json
 import os
+import re
+import socket
 import subprocess
 import sys
 import threading
+import urllib.request
 from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
+from urllib.parse import urlsplit
 
 import pytest
 
@@ -19,6 +24,7 @@ from epsilons.dataset.asking import Asking
 from epsilons.service.keys import Keys
 from epsilons.service.replies import Replies
 from epsilons.service.serving import Reply
+from epsilons.service.sessions import Sessions
 from epsilons.service.store import open_store
 from support import ledger_servers
 from support.gateways import Servers, declare, key_for
@@ -225,6 +231,93 @@ def test_a_server_that_is_killed_midway_charges_once(tmp_path: Path, servers: Se
         assert list(people.answers()) == [1]
 
 
+#: What no log may show, whatever a request makes of it.
+SECRETS = ("person 17", "12345.678", "s3cret", "evil.example", "ann@", "DROP")
+
+
+def hostile(url: str, key: str, link: str) -> list[bytes]:
+    """Requests, byte by byte, with something in every place that a request has."""
+    place = urlsplit(url).netloc
+    told = f"Host: {place}\r\nAuthorization: Bearer {key}\r\nConnection: close\r\n"
+
+    def post(path: str, body: Any, more: str = "") -> bytes:
+        content = body if isinstance(body, bytes) else json.dumps(body).encode()
+        more += f"Idempotency-Key: s3cret-{len(content)}\r\nContent-Length: {len(content)}\r\n"
+        return f"POST {path} HTTP/1.1\r\n{told}{more}\r\n".encode() + content
+
+    ask = "/v1/datasets/wages/ask"
+    return [
+        f"GET /s3cret/person%2017?q=s3cret HTTP/1.1\r\n{told}\r\n".encode(),
+        f"GET /v1/datasets/s3cret HTTP/1.1\r\n{told}\r\n".encode(),
+        b"GET /v1/me HTTP/1.1\r\nHost: evil.example\r\nAuthorization: Bearer s3cret\r\nConnection: close\r\n\r\n",
+        f"GET /v1/me HTTP/1.1\r\nHost: {place}\r\nCookie: epsilons=s3cret.ann@\r\nConnection: close\r\n\r\n".encode(),
+        f"S3CRET /v1/me HTTP/1.1\r\n{told}\r\n".encode(),
+        b"s3cret person 17\r\n\r\n",
+        b"\x00\xffs3cret\r\n\r\n",
+        f"GET /v1/me HTTP/1.1\r\n{told}s3cret\r\n\r\n".encode(),
+        f"POST {ask} HTTP/1.1\r\n{told}Content-Length: s3cret\r\n\r\n".encode(),
+        post(ask, {"statistic": "count", "arguments": {"where": "wage >= 12345.678", "share": 0.01}}),
+        post(ask, {"statistic": "count", "arguments": {"where": "id = 'person 17'", "share": 0.01}}),
+        post(ask, {"statistic": "count", "arguments": {"where": "union = 's3cret'; DROP TABLE x"}}),
+        post(ask, {"sql": "SELECT s3cret FROM read_csv('/etc/s3cret')"}),
+        post(ask, {"statistic": "s3cret", "arguments": {"s3cret": "ann@"}}),
+        post(ask, b"{s3cret"),
+        f"POST {ask} HTTP/1.1\r\n{told}Idempotency-Key: s3cret\r\nContent-Length: 9999999\r\n\r\n".encode(),
+        post("/v1/session", {"link": link}, "Origin: https://evil.example\r\n"),
+        post("/v1/session", {"link": link}),
+        post("/v1/session", {"link": "s3cret"}),
+    ]
+
+
+def test_a_log_says_kinds_times_and_sizes_whatever_was_sent(tmp_path: Path) -> None:
+    file = declare(tmp_path)
+    key, log = key_for(file, "s3cret office"), tmp_path / "log"
+    assert app.main(["keys", "link", str(file), "wages", "person 17"]) == 0
+    store = open_store(f"sqlite:///{tmp_path}/gateway.store")
+    with eps.Dataset.from_toml(tmp_path / "wages.toml") as people:
+        link = Sessions(store).issue(people._registry, "wages", "person 17").path.partition("#")[2]
+    store.close()
+    command = [sys.executable, "-m", "epsilons", "serve", str(file), "--port", "0"]
+    with (
+        log.open("wb") as errors,
+        subprocess.Popen(command, stdout=subprocess.PIPE, stderr=errors, text=True) as server,
+    ):
+        assert server.stdout is not None
+        url = server.stdout.readline().strip()
+        sent, parts = hostile(url, key, link), urlsplit(url)
+        statuses = []
+        for request in sent:
+            with (
+                socket.create_connection((parts.hostname, parts.port), timeout=60) as wire,
+                contextlib.suppress(OSError),
+            ):
+                wire.sendall(request)
+                reply = b"".join(iter(lambda: wire.recv(65536), b""))
+                statuses.append(int(reply.split(b" ", 2)[1]))
+                assert b"ann@" not in reply
+        server.terminate()
+        server.wait()
+    assert 500 not in statuses
+    assert {200, 400, 401, 403, 404, 405, 413, 422} <= set(statuses)
+    logged = log.read_text()
+    assert [word for word in (*SECRETS, key, link) if word.lower() in logged.lower()] == []
+    lines = [line for line in logged.splitlines() if " ms " in line]
+    shape = r"[\d-]+ [\d:,]+ [a-z]+ [a-z-]+ \d{3} \d+ ms \d+ bytes"
+    assert [line for line in lines if not re.fullmatch(shape, line)] == []
+    assert len(lines) >= len(sent) - 5, "those that are no HTTP are known to the server alone"
+
+
+def test_the_unit_and_the_container_start_the_same_command() -> None:
+    deploy = Path(__file__).parents[2] / "deploy"
+    unit = (deploy / "epsilons-gateway.service").read_text()
+    assert "ExecStart=/srv/gateway/.venv/bin/epsilons serve gateway.toml\n" in unit
+    container = (deploy / "Containerfile").read_text()
+    assert 'ENTRYPOINT ["epsilons"]\nCMD ["serve", "gateway.toml"]\n' in container
+    root = deploy.parent
+    copied = [name for line in re.findall(r"^COPY (.*)$", container, re.MULTILINE) for name in line.split()[:-1]]
+    assert [name for name in copied if not (root / name).exists()] == []
+
+
 @pytest.mark.integration
 def test_a_store_in_postgresql_keeps_keys_and_replies(postgres_server: str) -> None:
     address = ledger_servers.fresh(postgres_server)
@@ -245,6 +338,8 @@ def test_a_store_in_postgresql_keeps_keys_and_replies(postgres_server: str) -> N
     assert refusal.status == 422
     Keys(again).revoke(1)
     assert Keys(store).find(key) is None
+    signed, elsewhere = Sessions(store), Sessions(again)
+    assert signed._sign("cookie", key) == elsewhere._sign("cookie", key), "several servers take the same cookies"
     store.close()
     again.close()
 
@@ -256,9 +351,12 @@ def test_the_demo_prints_an_address_and_keys_that_work(tmp_path: Path) -> None:
     pipes: dict[str, Any] = {"stdout": subprocess.PIPE, "stderr": subprocess.DEVNULL}
     with subprocess.Popen(command, text=True, env=own, **pipes) as server:
         assert server.stdout is not None
-        lines = [server.stdout.readline().split() for _ in range(7)]
+        lines = [server.stdout.readline().split() for _ in range(6)]
         keys = {line[0]: line[1] for line in lines if len(line) == 2}
         with eps.connect(lines[0][0], key=keys["analyst"]) as remote:
             assert remote.dataset("wages").mean("wage", share=0.1).number == 1
+        link = json.dumps({"link": keys["person"].partition("#")[2]}).encode()
+        with urllib.request.urlopen(f"{lines[0][0]}/v1/session", link, timeout=60) as reply:
+            assert "HttpOnly" in reply.headers["set-cookie"]
         server.terminate()
     assert list(tmp_path.iterdir()) == []

@@ -89,7 +89,13 @@ class Gateway:
         self._loop = asyncio.new_event_loop()
 
     async def send(
-        self, method: str, path: str, body: Any = None, key: str | None = None, once: str | None = None
+        self,
+        method: str,
+        path: str,
+        body: Any = None,
+        key: str | None = None,
+        once: str | None = None,
+        headers: Mapping[str, str] | None = None,
     ) -> Seen:
         sent: list[Any] = []
         content = b"" if body is None else body if isinstance(body, bytes) else json.dumps(body).encode()
@@ -104,6 +110,7 @@ class Gateway:
         shown = [(b"content-length", b"%d" % len(content))]
         shown += [] if key is None else [(b"authorization", b"Bearer " + key.encode())]
         shown += [] if once is None else [(b"idempotency-key", once.encode())]
+        shown += [(name.encode(), value.encode()) for name, value in (headers or {}).items()]
         await self.app({"type": "http", "method": method, "raw_path": path.encode(), "headers": shown}, receive, send)
         told = {name.decode(): value.decode() for name, value in sent[0]["headers"]}
         return Seen(sent[0]["status"], told, sent[1]["body"])

@@ -142,13 +142,9 @@ def open_dataset(path: str) -> Dataset | RemoteDataset:
     """The dataset that a file declares, or names behind a server; a note where nothing will be remembered."""
     with preparing(f"Preparing {path}"), refusing():
         from epsilons.dataset import Dataset
-        from epsilons.dataset.declared import find_server
 
-        if (found := find_server(path)) is not None:
-            from epsilons.remote.client import connect, read_key_file
-
-            server, name, key = found
-            return connect(server, key=None if key is None else read_key_file(key)).dataset(name)
+        if (remote := open_remote(path)) is not None:
+            return remote
         people = Dataset.from_toml(path)
     if not people.ledger.lasting:
         note(
@@ -156,6 +152,18 @@ def open_dataset(path: str) -> Dataset | RemoteDataset:
             'often learns everything. Better: ledger = "sqlite:///people.ledger"'
         )
     return people
+
+
+def open_remote(path: str) -> RemoteDataset | None:
+    """The dataset that a file names behind a server; None where the file declares one here."""
+    from epsilons.dataset.declared import find_server
+
+    if (found := find_server(path)) is None:
+        return None
+    from epsilons.remote.client import connect, read_key_file
+
+    server, name, key = found
+    return connect(server, key=None if key is None else read_key_file(key)).dataset(name)
 
 
 def read_arguments(entry: Entry | None, given: dict[str, Any], people: Asking) -> dict[str, Any]:

@@ -4,7 +4,7 @@ table.py         `Dataset` itself;  methods.py: the statistics as its methods;  
 asking.py        SQL, relations, keys: also of what is behind a server;  documents.py: questions as JSON
 registered.py    how a dataset comes to be;  registering.py: from a source to the ledger;  preview.py: what that does
 preferences.py   who asked for what, read from tables;  gathering.py: what rows say of people, by person
-registry.py      a dataset's people, by its ledger
+registry.py      a dataset's people, by its ledger;  accounts.py: what is done and told there, as plain values
 rows.py          the rows, read once, capped, labelled;  snapshot.py: the copy that is kept, and known again
 question.py      from a call to a question;  attempt.py: the question's way through the door
 people.py        the summaries of rows that mechanisms see;  levels.py: questions about preferences

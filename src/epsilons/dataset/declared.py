@@ -67,8 +67,9 @@ def arguments_of(path: str | os.PathLike[str]) -> dict[str, Any]:
     where = Path(path)
     declared = _read(where)
     if "server" in declared:
-        rule = "Its steward looks after it there; here it is asked, by the commands of the statistics, plan and sql."
-        raise DataError(f"{where.name} names a dataset behind a server.", rule=rule, suggest="eps.connect, in Python")
+        rule = "From here it is asked: every statistic, plan, relation, sql, ledger show, ledger answers."
+        hint = "the steward runs this command on the server, with the file that declares the dataset"
+        raise DataError(f"{where.name} names a dataset behind a server.", rule=rule, suggest=hint)
     _check_keys(declared, _KEYS, where.name)
     for name in (name for name in ("source", "person", "preferences") if name not in declared):
         raise DataError(f"{where.name} has no {name!r}.", rule="Every dataset has one.", suggest=_HINT)

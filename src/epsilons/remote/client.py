@@ -19,8 +19,8 @@ from ipaddress import ip_address
 from typing import Any, Self
 from urllib.parse import quote, urlsplit
 
-from epsilons.arguments.options import DEFAULT_SHARE
-from epsilons.arguments.reading import Call, check_call
+from epsilons.arguments.options import DEFAULT_SHARE, TABLES
+from epsilons.arguments.reading import Call, check_call, list_arguments
 from epsilons.dataset.answers import Answers
 from epsilons.dataset.asking import Asking
 from epsilons.dataset.batch import Batch, Pending
@@ -187,15 +187,16 @@ class RemoteDataset(Asking):
         """How many questions were charged so far, of those that were asked here."""
         return self._charged
 
-    def answers(self) -> StoredAnswers:
-        """Every answer that was released, by its number: free, newest last."""
-        listed = self._connection.request("GET", f"{self._path}/releases")["releases"]
-        return StoredAnswers(_read_stored(one) for one in listed)
+    def answers(self, number: int | None = None) -> StoredAnswers:
+        """Every answer that was released, by its number: free, newest last; or that one alone."""
+        path = f"{self._path}/releases"
+        if number is not None:
+            return StoredAnswers([_read_stored(self._connection.request("GET", f"{path}/{int(number)}"))])
+        return StoredAnswers(_read_stored(one) for one in self._connection.request("GET", path)["releases"])
 
     def release(self, number: int) -> Release:
         """One of them."""
-        plain = self._connection.request("GET", f"{self._path}/releases/{int(number)}")
-        return StoredAnswers([_read_stored(plain)])[number]
+        return self.answers(number)[number]
 
     @check_call("batch")
     def batch(self, share: float = DEFAULT_SHARE) -> Batch:
@@ -224,7 +225,11 @@ class RemoteDataset(Asking):
         return Release.from_dict(self._send("ask", document)["release"])
 
     def _plan(self, call: Call, past: bool) -> Any:
-        return RemotePlan(self._send("plan", {**_write_call(call), "past": past}), self, call)
+        document = _write_call(call)
+        # A plan says itself what a question lacks.
+        lacking = dict.fromkeys(list_arguments(call.entry, TABLES).required)
+        document["arguments"] = {**lacking, **document["arguments"]}
+        return RemotePlan(self._send("plan", {**document, "past": past}), self, call)
 
 
 def _write_call(call: Call) -> dict[str, Any]:

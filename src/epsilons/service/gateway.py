@@ -1,12 +1,14 @@
 """The gateway: data and ledger belong to one server, and who asks holds neither. An ASGI application.
 
-A request finds its route (`routes`), shows a key (`keys`), and comes in if the route names its role: a route without
-roles is open to nobody. Then its body is read, up to the size that its role may send, and the route handles it.
+A request finds its route (`routes`), shows a key (`keys`) or a cookie (`sessions`), and comes in if the route names its
+role: a route without roles is open to nobody. Then its body is read, up to the size that its role may send (`limits`),
+and the route handles it. What changes something is taken from no other site's pages.
 
 What is logged of a request is its route, role, status, time and size: no name, no id, nothing that was asked.
 """
 
 import asyncio
+import hmac
 import json
 import logging
 import re
@@ -18,30 +20,33 @@ from dataclasses import dataclass, replace
 from typing import Any, TypeVar
 from urllib.parse import unquote
 
-from epsilons.errors import EpsilonsError
+from epsilons.errors import EpsilonsError, ProtocolError
 from epsilons.service.holdings import Holding
-from epsilons.service.keys import ANALYST, PERSON, STEWARD, Holder, Keys
+from epsilons.service.keys import PERSON, Holder, Keys
+from epsilons.service.limits import LIMITS, Rates
 from epsilons.service.replies import Replies
 from epsilons.service.serving import Receive, Reply, Scope, Send, live, problem, read_body, refuse
+from epsilons.service.sessions import CSRF_HEADER, Sessions, is_from_elsewhere, is_secure, read_cookie
 from epsilons.storage.base import Database
 
 _T = TypeVar("_T")
 _log = logging.getLogger("epsilons.gateway")
 
 
-@dataclass(frozen=True)
-class Limits:
-    """What a role may take up: bytes of a body, and requests of one name at a time."""
-
-    body: int
-    at_once: int
-
-
-#: Whoever has no key is held to the last one.
-LIMITS = {STEWARD: Limits(1 << 20, 16), ANALYST: Limits(1 << 18, 8), PERSON: Limits(1 << 12, 2), "": Limits(0, 64)}
 #: Threads that work on requests. Questions about one dataset wait for their turn without one.
 _THREADS = 8
-_SAFE = (("cache-control", "no-store"), ("x-content-type-options", "nosniff"))
+#: With every reply. A page says itself what it may load.
+_SAFE = {
+    "cache-control": "no-store",
+    "content-security-policy": "default-src 'none'; frame-ancestors 'none'",
+    "cross-origin-opener-policy": "same-origin",
+    "cross-origin-resource-policy": "same-origin",
+    "permissions-policy": "camera=(), geolocation=(), microphone=()",
+    "referrer-policy": "no-referrer",
+    "x-content-type-options": "nosniff",
+    "x-frame-options": "DENY",
+}
+_HTTPS_ONLY = ("strict-transport-security", "max-age=31536000")
 
 
 @dataclass(frozen=True)
@@ -52,6 +57,25 @@ class Visit:
     parts: tuple[str, ...]
     body: bytes
     headers: Mapping[bytes, bytes]
+    scheme: str = "http"
+
+    @property
+    def secure(self) -> bool:
+        """Whether its cookie is sent over HTTPS alone."""
+        return is_secure(self.scheme, self.headers)
+
+    @property
+    def origin(self) -> str:
+        """The address that it was sent to."""
+        return f"{'https' if self.secure else 'http'}://{self.headers.get(b'host', b'').decode('latin-1')}"
+
+    def read(self, *required: str, optional: Mapping[str, Any] | None = None) -> list[Any]:
+        """The parts of a body that is an object of these names: those required, then the others, or what they are."""
+        document, left_out = self.document(), dict(optional or {})
+        if not isinstance(document, dict) or not {*required} <= {*document} <= {*required, *left_out}:
+            names = ", ".join([*required, *(f"perhaps {name}" for name in left_out)])
+            raise ProtocolError("The body is another one than this way takes.", rule=f"A JSON object: {names}.")
+        return [*(document[name] for name in required), *({**left_out, **document}[name] for name in left_out)]
 
     def document(self) -> Any:
         """The body as strict JSON; None if it is none."""
@@ -70,7 +94,10 @@ Handle = Callable[["GatewayApp", Visit], Awaitable[Reply]]
 
 @dataclass(frozen=True)
 class Route:
-    """A way in: `path` has a group for each part that varies; `roles` may take it, or everyone if it is `open`."""
+    """A way in: `path` names each part that varies; `roles` may take it, or everyone if it is `open`.
+
+    `body` is what it takes, by its name in the OpenAPI document.
+    """
 
     name: str
     method: str
@@ -79,6 +106,7 @@ class Route:
     about: str
     roles: frozenset[str] = frozenset()
     open: bool = False
+    body: str | None = None
 
 
 class GatewayApp:
@@ -86,11 +114,17 @@ class GatewayApp:
 
     def __init__(self, holdings: Mapping[str, Holding], store: Database, routes: tuple[Route, ...]) -> None:
         self.holdings, self.routes, self.keys, self.replies = holdings, routes, Keys(store), Replies(store)
+        self.sessions, self.rates, self.store = Sessions(store), Rates(), store
         #: {(route, role, status): how many}, and seconds in all by route.
         self.counts: Counter[tuple[str, str, int]] = Counter()
         self.seconds: defaultdict[str, float] = defaultdict(float)
         self._busy: Counter[str] = Counter()
         self._threads = ThreadPoolExecutor(_THREADS, thread_name_prefix="gateway")
+
+    @property
+    def busy(self) -> int:
+        """How many requests are worked on."""
+        return self._busy.total()
 
     async def work(self, call: Callable[..., _T], *arguments: Any) -> _T:
         """Do something in a thread."""
@@ -102,7 +136,7 @@ class GatewayApp:
         elif scope["type"] == "http":
             began = time.monotonic()
             route, role, reply = await self._reply(scope, receive)
-            await replace(reply, headers=(*reply.headers, *_SAFE)).send(send)
+            await _make_safe(reply, scope.get("scheme", "http")).send(send)
             took = time.monotonic() - began
             self.counts[route, role, reply.status] += 1
             self.seconds[route] += took
@@ -120,14 +154,19 @@ class GatewayApp:
             return "none", "", problem(405, "Method not allowed.", f"Allowed: {allowed}.")
         route, found = chosen[0]
         headers, role = {name.lower(): value for name, value in scope["headers"]}, ""
+        scheme = scope.get("scheme", "http")
         try:
-            holder = await self._find_holder(headers)
+            holder = await self._find_holder(headers, scheme)
             role = "" if holder is None else holder.role
-            if not route.open and holder is None:
-                return route.name, role, problem(401, "This needs a key.", "Authorization: Bearer and a key.")
-            if not route.open and role not in route.roles:
-                return route.name, role, problem(403, "This key is for other things.", f"It is a key of role {role}.")
-            return route.name, role, await self._let_in(route, found, holder or Holder(0, "", ""), headers, receive)
+            who = f"{role} {holder.name}" if holder else f" {(scope.get('client') or ('',))[0]}"
+            if wait := self.rates.take(who, LIMITS[role]):
+                told = f"At most {LIMITS[role].rate:g} a second."
+                return route.name, role, problem(429, "Too many requests.", told, headers=(("retry-after", str(wait)),))
+            if (refused := _turn_away(route, holder, headers)) is not None:
+                return route.name, role, refused
+            parts = tuple(unquote(part) for part in found.groups())
+            visit = Visit(holder or Holder(0, "", ""), parts, b"", headers, scheme)
+            return route.name, role, await self._let_in(route, visit, who, receive)
         except EpsilonsError as error:
             return route.name, role, refuse(error)
         except Exception:
@@ -136,26 +175,67 @@ class GatewayApp:
             detail = "What was charged stands; the same request again goes on from there."
             return route.name, role, problem(500, "The gateway failed.", detail)
 
-    async def _find_holder(self, headers: Mapping[bytes, bytes]) -> Holder | None:
-        scheme, _, key = headers.get(b"authorization", b"").decode("latin-1").partition(" ")
-        return await self.work(self.keys.find, key.strip()) if scheme.lower() == "bearer" else None
+    async def _find_holder(self, headers: Mapping[bytes, bytes], scheme: str) -> Holder | None:
+        """Whose key was shown, or without one whose cookie."""
+        if b"authorization" in headers:
+            kind, _, key = headers[b"authorization"].decode("latin-1").partition(" ")
+            return await self.work(self.keys.find, key.strip()) if kind.lower() == "bearer" else None
+        cookie = read_cookie(headers, is_secure(scheme, headers))
+        return await self.work(self.sessions.find, cookie) if cookie else None
 
-    async def _let_in(
-        self, route: Route, found: "re.Match[str]", holder: Holder, headers: dict[bytes, bytes], receive: Receive
-    ) -> Reply:
-        limits = LIMITS[holder.role]
-        who = f"{holder.role} {holder.name}"
+    async def _let_in(self, route: Route, visit: Visit, who: str, receive: Receive) -> Reply:
+        limits = LIMITS[visit.holder.role]
         if self._busy[who] >= limits.at_once:
             told = f"At most {limits.at_once} at a time."
             return problem(429, "Too many requests at once.", told, headers=(("retry-after", "1"),))
         self._busy[who] += 1
         try:
-            body = await read_body(receive, headers, limits.body if route.method != "GET" else 0)
+            body = await read_body(receive, visit.headers, limits.body if route.method != "GET" else 0)
             if isinstance(body, Reply):
                 return body
-            parts = tuple(unquote(part) for part in found.groups())
-            return await route.handle(self, Visit(holder, parts, body, headers))
+            return await route.handle(self, replace(visit, body=body))
         finally:
             self._busy[who] -= 1
             if not self._busy[who]:
                 del self._busy[who]
+
+
+def _turn_away(route: Route, holder: Holder | None, headers: Mapping[bytes, bytes]) -> Reply | None:
+    """Why a request does not come in; None if it does."""
+    if route.method != "GET" and is_from_elsewhere(headers):
+        return problem(403, "Another site's page sent this request.", "What changes something is sent from here.")
+    if route.open:
+        return None
+    if holder is None:
+        return problem(401, "This needs a key.", "Authorization: Bearer and a key; people come by their link.")
+    if holder.role not in route.roles:
+        return problem(403, "This key is for other things.", f"It is a key of role {holder.role}.")
+    shown = headers.get(CSRF_HEADER, b"")
+    if route.method != "GET" and holder.csrf is not None and not hmac.compare_digest(shown, holder.csrf.encode()):
+        told = "With a cookie, what changes something repeats the word that GET /v1/me tells, as X-CSRF-Token."
+        return problem(403, "The request does not show that it comes from this site.", told)
+    return None
+
+
+def _make_safe(reply: Reply, scheme: str) -> Reply:
+    own = {name for name, _ in reply.headers}
+    safe = [(name, value) for name, value in _SAFE.items() if name not in own]
+    return replace(reply, headers=(*reply.headers, *safe, *([_HTTPS_ONLY] if scheme == "https" else [])))
+
+
+def find_holding(app: GatewayApp, visit: Visit) -> Holding | Reply:
+    """The dataset in the path; people know of their own alone."""
+    found = app.holdings.get(visit.parts[0])
+    if found is None or (visit.holder.role == PERSON and visit.parts[0] != visit.holder.dataset):
+        return problem(404, "There is no such dataset.")
+    return found
+
+
+def of_dataset(handle: Callable[[GatewayApp, Visit, Holding], Awaitable[Reply]]) -> Handle:
+    """A way that is about the dataset in the path."""
+
+    async def find(app: GatewayApp, visit: Visit) -> Reply:
+        here = find_holding(app, visit)
+        return here if isinstance(here, Reply) else await handle(app, visit, here)
+
+    return find

@@ -11,7 +11,9 @@ from epsilons.service.clock import Turns, slot_of
 class Holding:
     """One dataset."""
 
-    def __init__(self, opener: Callable[[], Dataset]) -> None:
+    def __init__(self, opener: Callable[[], Dataset], file: str | None = None) -> None:
+        #: The file that declares it, by which it is registered again.
+        self.file = file
         self._opener, self.turns = opener, Turns()
         self.people = opener()
         self._former: Dataset | None = None
@@ -57,7 +59,7 @@ def open_holdings(files: Sequence[str]) -> Mapping[str, Holding]:
     found: dict[str, Holding] = {}
     try:
         for file in files:
-            one = Holding(partial(Dataset.from_toml, file))
+            one = Holding(partial(Dataset.from_toml, file), file)
             taken = one.name in found
             if taken or not one.people.ledger.lasting:
                 one.close()

@@ -1,22 +1,25 @@
-"""Who may come in: keys of stewards, analysts and people. A key is shown once; what is kept is its hash.
+"""Who may come in: keys of stewards, analysts, people and operators. A key is shown once; what is kept is its hash.
 
 A key has a role, and a name that answers are charged under (`analyst` in the ledger). That of a person also says of
-which dataset and which person: it opens that account and no other.
+which dataset and which person: it opens that account and no other. An operator sees how the server is doing, nothing
+else. Links and what they are exchanged for are kept beside the keys: `sessions`.
 """
 
 import hashlib
 import json
 from dataclasses import dataclass
-from datetime import UTC, datetime
+from datetime import UTC, datetime, timedelta
 from typing import Any
 
 from epsilons.errors import ProtocolError
 from epsilons.ledger.checks import check_analyst_name
 from epsilons.remote.keys import is_key, make_key
-from epsilons.storage.base import Database
+from epsilons.storage.base import Connection, Database
 
-STEWARD, ANALYST, PERSON = "steward", "analyst", "person"
-ROLES = (STEWARD, ANALYST, PERSON)
+STEWARD, ANALYST, PERSON, OPERATOR = "steward", "analyst", "person", "operator"
+ROLES = (STEWARD, ANALYST, PERSON, OPERATOR)
+#: What a row of the table is: shown with every request, or exchanged for a cookie.
+KEY, LINK = "key", "link"
 
 
 @dataclass(frozen=True)
@@ -31,6 +34,15 @@ class Holder:
     person: Any = None
     made: str = ""
     revoked: str | None = None
+    kind: str = KEY
+    expires: str | None = None
+    #: What state-changing requests have to repeat that come with a cookie.
+    csrf: str | None = None
+
+    def to_dict(self) -> dict[str, Any]:
+        """What is told of it: neither the key nor the person."""
+        told = ("number", "kind", "name", "role", "dataset", "made", "expires", "revoked")
+        return {name: getattr(self, name) for name in told}
 
 
 class Keys:
@@ -55,14 +67,7 @@ class Keys:
                 raise ProtocolError(
                     "This name has a key already.", rule=rule, suggest="another name, or revoke it first"
                 )
-            last = connection.execute("SELECT coalesce(max(number), 0) FROM keys").fetchone()[0]
-            row = {
-                "number": last + 1, "name": name, "role": role, "digest": _digest(key), "dataset": dataset,
-                "person": None if person is None else json.dumps(person), "made": _now(),
-            }  # fmt: skip
-            columns = "number, name, role, digest, dataset, person, made"
-            values = ", ".join(f":{one}" for one in row)
-            connection.execute(f"INSERT INTO keys ({columns}) VALUES ({values})", row)
+            insert(connection, key, KEY, name, role, dataset, person, None)
         return key
 
     def find(self, key: str) -> Holder | None:
@@ -70,14 +75,14 @@ class Keys:
         if not is_key(key):
             return None
         with self._store.read() as connection:
-            found = "SELECT * FROM keys WHERE digest = :digest AND revoked IS NULL"
-            row = connection.execute(found, {"digest": _digest(key)}).fetchone()
-            return None if row is None else _read(row)
+            found = "SELECT * FROM keys WHERE digest = :digest AND kind = :kind AND revoked IS NULL"
+            row = connection.execute(found, {"digest": digest_of(key), "kind": KEY}).fetchone()
+            return None if row is None else read_holder(row)
 
     def list(self) -> list[Holder]:
         """Every key that was ever made, without the keys themselves."""
         with self._store.read() as connection:
-            return [_read(row) for row in connection.execute("SELECT * FROM keys ORDER BY number").fetchall()]
+            return [read_holder(row) for row in connection.execute("SELECT * FROM keys ORDER BY number").fetchall()]
 
     def revoke(self, number: int) -> Holder:
         """From now on the key opens nothing; it stays listed."""
@@ -86,20 +91,42 @@ class Keys:
             if row is None:
                 raise ProtocolError("There is no key of this number.", suggest="epsilons keys list")
             change = "UPDATE keys SET revoked = :at WHERE number = :number AND revoked IS NULL"
-            connection.execute(change, {"at": _now(), "number": number})
-            return _read(row)
+            connection.execute(change, {"at": now(), "number": number})
+            return read_holder(row)
 
 
-def _digest(key: str) -> bytes:
+def insert(
+    connection: Connection,
+    key: str,
+    kind: str,
+    name: str,
+    role: str,
+    dataset: str | None,
+    person: Any,
+    expires: str | None,
+) -> int:
+    """Keep a key or a link by its hash; its number."""
+    last = connection.execute("SELECT coalesce(max(number), 0) FROM keys").fetchone()[0]
+    row = {
+        "number": last + 1, "kind": kind, "name": name, "role": role, "digest": digest_of(key), "dataset": dataset,
+        "person": None if person is None else json.dumps(person), "made": now(), "expires": expires,
+    }  # fmt: skip
+    values = ", ".join(f":{one}" for one in row)
+    connection.execute(f"INSERT INTO keys ({', '.join(row)}) VALUES ({values})", row)
+    return int(row["number"])
+
+
+def digest_of(key: str) -> bytes:
     """A key has 160 random bits, so that a plain hash cannot be undone by trying."""
     return hashlib.sha256(key.encode()).digest()
 
 
-def _read(row: Any) -> Holder:
+def read_holder(row: Any) -> Holder:
     person = None if row["person"] is None else json.loads(row["person"])
-    named = {name: row[name] for name in ("number", "name", "role", "dataset", "made", "revoked")}
+    named = {name: row[name] for name in ("number", "kind", "name", "role", "dataset", "made", "expires", "revoked")}
     return Holder(**named, person=person)
 
 
-def _now() -> str:
-    return datetime.now(UTC).isoformat(timespec="seconds")
+def now(later: timedelta = timedelta()) -> str:
+    """The time, or a later one, as it is kept and compared."""
+    return (datetime.now(UTC) + later).isoformat(timespec="seconds")

@@ -7,10 +7,11 @@ from typing import Any
 from epsilons.arguments.options import QUERIES, TABLES, options_of
 from epsilons.arguments.reading import list_arguments
 from epsilons.service.gateway import Route
+from epsilons.service.keys import PERSON, ROLES
+from epsilons.service.sessions import MOST_DAYS
 from epsilons.statistics.catalogue import CATALOGUE
 
-#: What the parts of a path are called that vary, in order.
-_PARTS = ("name", "number")
+_PART = re.compile(r"\(\?P<(\w+)>[^()]*\)")
 #: What a server knows by itself.
 _APART = ("analyst", "entropy")
 _PROBLEM = {
@@ -24,6 +25,8 @@ _PROBLEM = {
         "hint": {"type": "string"},
     },
 }
+#: Of ways that give something else than JSON.
+_MEDIA, _STATUS = {"entrance": "text/html", "metrics": "text/plain"}, {"leave": "204"}
 _ANSWERS = {"200": "What was asked for.", "default": "A refusal; nothing private is part of it."}
 
 
@@ -31,11 +34,10 @@ def describe_routes(routes: Iterable[Route]) -> dict[str, Any]:
     """The document."""
     paths: dict[str, dict[str, Any]] = {}
     for route in routes:
-        names = iter(_PARTS)
-        path = re.sub(r"\((?:[^()])*\)", lambda _, names=names: f"{{{next(names)}}}", route.path)  # type: ignore[misc]
-        paths.setdefault(path, {})[route.method.lower()] = _describe(route, path)
-    schemas = {"Question": _question(), "Level": _level(), "Problem": _PROBLEM}
-    security = {"key": {"type": "http", "scheme": "bearer"}}
+        paths.setdefault(_PART.sub(r"{\1}", route.path), {})[route.method.lower()] = _describe(route)
+    schemas = {"Question": _question(), **_bodies(), "Problem": _PROBLEM}
+    cookie = {"type": "apiKey", "in": "cookie", "name": "__Host-epsilons"}
+    security = {"key": {"type": "http", "scheme": "bearer"}, "cookie": cookie}
     return {
         "openapi": "3.1.0",
         "info": {"title": "epsilons gateway", "version": "1"},
@@ -44,9 +46,15 @@ def describe_routes(routes: Iterable[Route]) -> dict[str, Any]:
     }
 
 
-def _describe(route: Route, path: str) -> dict[str, Any]:
-    places = [{"name": part, "in": "path", "required": True, "schema": {"type": "string"}} for part in _PARTS]
-    taken: list[dict[str, Any]] = [place for place in places if f"{{{place['name']}}}" in path]
+def _describe(route: Route) -> dict[str, Any]:
+    text = {"type": "string"}
+    taken: list[dict[str, Any]] = [
+        {"name": part, "in": "path", "required": True, "schema": {"type": "integer"} if part == "number" else text}
+        for part in _PART.findall(route.path)
+    ]
+    if PERSON in route.roles and route.method != "GET":
+        told = "With a cookie: the word that GET /v1/me tells."
+        taken.append({"name": "X-CSRF-Token", "in": "header", "description": told, "schema": text})
     if route.name == "ask":
         key = {"type": "string", "maxLength": 200}
         taken.append({"name": "Idempotency-Key", "in": "header", "required": True, "schema": key})
@@ -54,19 +62,21 @@ def _describe(route: Route, path: str) -> dict[str, Any]:
         "operationId": route.name,
         "summary": route.about,
         "description": "For everyone." if route.open else f"For keys of role {', '.join(sorted(route.roles))}.",
-        "security": [] if route.open else [{"key": []}],
+        "security": [] if route.open else [{"key": []}, *([{"cookie": []}] if PERSON in route.roles else [])],
         "parameters": taken,
         "responses": {
-            "200": {"description": _ANSWERS["200"], "content": {"application/json": {}}},
+            _STATUS.get(route.name, "200"): {
+                "description": _ANSWERS["200"],
+                "content": {} if route.name in _STATUS else {_MEDIA.get(route.name, "application/json"): {}},
+            },
             "default": {
                 "description": _ANSWERS["default"],
                 "content": {"application/problem+json": {"schema": {"$ref": "#/components/schemas/Problem"}}},
             },
         },
     }
-    if route.method != "GET":
-        body = "Question" if route.name in ("ask", "plan") else "Level"
-        content = {"application/json": {"schema": {"$ref": f"#/components/schemas/{body}"}}}
+    if route.body is not None:
+        content = {"application/json": {"schema": {"$ref": f"#/components/schemas/{route.body}"}}}
         found["requestBody"] = {"required": True, "content": content}
     return found
 
@@ -88,8 +98,31 @@ def _statistic(name: str) -> dict[str, Any]:
     return {"title": name, "description": entry.help, **made}
 
 
-def _level() -> dict[str, Any]:
-    return _object({"level": {"description": "The name of a level, or an epsilon."}}, ["level"])
+def _bodies() -> dict[str, Any]:
+    """What every other way takes."""
+    text, whole, yes = {"type": "string"}, {"type": "integer", "minimum": 0}, {"type": "boolean"}
+    some: dict[str, Any] = {"type": ["number", "null"], "minimum": 0}
+    person: dict[str, Any] = {"type": ["string", "integer"], "description": "An id, as it stands in the data."}
+    level = {"type": ["string", "number"], "description": "The name of a level, or an epsilon."}
+    pair = {"type": "array", "prefixItems": [person, level], "items": False, "minItems": 2}
+    key = {"name": text, "role": {"enum": list(ROLES)}, "dataset": text, "person": person}
+    return {
+        "Nothing": _closed({}),
+        "Entering": _closed({"link": text}),
+        "Level": _closed({"level": level}),
+        "Levels": _closed({"levels": {"type": "array", "items": pair}}),
+        "Withdrawing": _closed({"people": {"type": "array", "items": person}}),
+        "Registering": _closed({"confirm": yes, "loosen": {**whole, "type": ["integer", "null"]}, "redefine": yes}, 3),
+        "Quota": _closed({"epsilon": some, "questions": {**some, "type": ["integer", "null"]}}),
+        "Linking": _closed({"person": person, "days": {"type": "integer", "minimum": 1, "maximum": MOST_DAYS}}, 1),
+        "Key": _closed(key, 2),
+    }
+
+
+def _closed(properties: dict[str, Any], optional: int = 0) -> dict[str, Any]:
+    """An object of these parts and no others; the last ones may be left out."""
+    required = list(properties)[: len(properties) - optional]
+    return {**_object(properties, required), "additionalProperties": False}
 
 
 def _object(properties: dict[str, Any], required: list[str]) -> dict[str, Any]:

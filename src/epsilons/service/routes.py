@@ -1,19 +1,36 @@
 """The ways into a gateway. Who may take which stands here and nowhere else.
 
-    GET  /v1/health                                everyone    whether it is there
-    GET  /v1/openapi.json                          everyone    this list, as OpenAPI has it
-    GET  /v1/me                                    any key     whose key this is
-    GET  /v1/datasets                              any key     what can be asked about
-    GET  /v1/datasets/{name}                       any key     columns, bounds, keys, levels
-    GET  /v1/datasets/{name}/remaining             asks        what is left to everyone at a level
-    POST /v1/datasets/{name}/plan                  asks        what a question would cost. Free
-    POST /v1/datasets/{name}/ask                   asks        a question, a batch, SQL; wants an Idempotency-Key
-    GET  /v1/datasets/{name}/releases              any key     every answer that was released
-    GET  /v1/datasets/{name}/releases/{number}     any key     one of them: a permanent address
-    GET  /v1/datasets/{name}/account               person      their own statement
-    PUT  /v1/datasets/{name}/account/level         person      their own word
-    GET  /v1/metrics                               steward     counts and times by route
+    GET    /health                                      everyone    whether it is there, and what it needs
+    GET    /metrics                                     operator, steward   counts and times, for Prometheus
+    GET    /enter                                       everyone    the page that a personal link leads to
+    GET    /v1/openapi.json                             everyone    this list, as OpenAPI has it
+    POST   /v1/session                                  everyone    a personal link for a cookie
+    DELETE /v1/session                                  person      end the cookie
+    GET    /v1/me                                       any key     whose key this is
+    GET    /v1/datasets                                 any key     what can be asked about
+    GET    /v1/datasets/{name}                          any key     columns, bounds, keys, levels
+    GET    /v1/datasets/{name}/remaining                asks        what is left to everyone at a level
+    POST   /v1/datasets/{name}/plan                     asks        what a question would cost. Free
+    POST   /v1/datasets/{name}/ask                      asks        a question, a batch, SQL; wants an Idempotency-Key
+    GET    /v1/datasets/{name}/releases                 any key     every answer that was released
+    GET    /v1/datasets/{name}/releases/{number}        any key     one of them: a permanent address
+    GET    /v1/datasets/{name}/account                  person      their own statement
+    PUT    /v1/datasets/{name}/account/level            person      their own word
+    POST   /v1/datasets/{name}/account/withdrawal       person      not to be used any more
+    POST   /v1/datasets/{name}/registration             steward     what its file declares, registered
+    POST   /v1/datasets/{name}/levels                   steward     what people told the steward
+    POST   /v1/datasets/{name}/withdrawals              steward     the same, of people who withdraw
+    GET    /v1/datasets/{name}/ledger                   steward     who stands where, quotas
+    GET    /v1/datasets/{name}/history                  steward     every question that was charged
+    POST   /v1/datasets/{name}/verification             steward     recount the ledger, hash the snapshots
+    GET    /v1/datasets/{name}/quotas                   steward     what analysts may use, and have used
+    PUT    /v1/datasets/{name}/quotas/{analyst}         steward     in epsilon and in questions, by name
+    POST   /v1/datasets/{name}/links                    steward     a personal link
+    GET    /v1/keys                                     steward     every key and link, without the secrets
+    POST   /v1/keys                                     steward     a key
+    DELETE /v1/keys/{number}                            steward     end a key or a link
 
+"Any key": of stewards, analysts and people; these know of their own dataset alone.
 Stewards and analysts ask. Questions are documents as in `dataset.documents`.
 """
 
@@ -26,19 +43,16 @@ from urllib.parse import quote
 
 from epsilons.dataset.documents import Asked, is_alone, write_facts
 from epsilons.errors import EpsilonsError
-from epsilons.ledger.balances import Remaining, Statement
+from epsilons.ledger.balances import Remaining
 from epsilons.release.stored import StoredAnswers
-from epsilons.service.gateway import GatewayApp, Route, Visit
+from epsilons.service import operating, people, steward
+from epsilons.service.gateway import GatewayApp, Route, Visit, find_holding
 from epsilons.service.holdings import Holding
-from epsilons.service.keys import ANALYST, PERSON, ROLES, STEWARD
+from epsilons.service.keys import ANALYST, OPERATOR, PERSON, STEWARD
 from epsilons.service.openapi import describe_routes
 from epsilons.service.serving import Reply, as_json, problem, refuse
 
 _IDEMPOTENCY_KEY = re.compile(r"[\x21-\x7e]{1,200}")
-
-
-async def _tell_health(app: GatewayApp, visit: Visit) -> Reply:
-    return as_json({"status": "ok"})
 
 
 async def _tell_openapi(app: GatewayApp, visit: Visit) -> Reply:
@@ -46,12 +60,7 @@ async def _tell_openapi(app: GatewayApp, visit: Visit) -> Reply:
 
 
 async def _tell_me(app: GatewayApp, visit: Visit) -> Reply:
-    return as_json({"name": visit.holder.name, "role": visit.holder.role})
-
-
-async def _tell_metrics(app: GatewayApp, visit: Visit) -> Reply:
-    requests = [[*which, count] for which, count in sorted(app.counts.items())]
-    return as_json({"requests": requests, "seconds": dict(app.seconds)})
+    return as_json(people.tell_holder(visit.holder))
 
 
 async def _list_datasets(app: GatewayApp, visit: Visit) -> Reply:
@@ -59,29 +68,21 @@ async def _list_datasets(app: GatewayApp, visit: Visit) -> Reply:
     return as_json({"datasets": listed})
 
 
-def _find(app: GatewayApp, visit: Visit) -> Holding | Reply:
-    """The dataset in the path; people know of their own alone."""
-    found = app.holdings.get(visit.parts[0])
-    if found is None or (visit.holder.role == PERSON and visit.parts[0] != visit.holder.dataset):
-        return problem(404, "There is no such dataset.")
-    return found
-
-
 async def _describe(app: GatewayApp, visit: Visit) -> Reply:
-    here = _find(app, visit)
+    here = find_holding(app, visit)
     if isinstance(here, Reply):
         return here
 
     def describe() -> dict[str, Any]:
-        people = here.refresh()
-        return write_facts(people._facts, people.describe())
+        found = here.refresh()
+        return write_facts(found._facts, found.describe())
 
     async with here.turns.short():
         return as_json(await app.work(describe))
 
 
 async def _tell_remaining(app: GatewayApp, visit: Visit) -> Reply:
-    here = _find(app, visit)
+    here = find_holding(app, visit)
     if isinstance(here, Reply):
         return here
     return as_json(_write_remaining(await app.work(here.people.remaining)))
@@ -93,7 +94,7 @@ def _write_remaining(left: Remaining) -> dict[str, Any]:
 
 
 async def _plan(app: GatewayApp, visit: Visit) -> Reply:
-    here = _find(app, visit)
+    here = find_holding(app, visit)
     if isinstance(here, Reply):
         return here
     document = visit.document()
@@ -108,7 +109,7 @@ async def _plan(app: GatewayApp, visit: Visit) -> Reply:
 
 async def _ask(app: GatewayApp, visit: Visit) -> Reply:
     """One charge and the same bytes for the same request, however often it is sent."""
-    here, key = _find(app, visit), visit.headers.get(b"idempotency-key", b"").decode("latin-1")
+    here, key = find_holding(app, visit), visit.headers.get(b"idempotency-key", b"").decode("latin-1")
     if isinstance(here, Reply):
         return here
     if not _IDEMPOTENCY_KEY.fullmatch(key):
@@ -169,7 +170,7 @@ def _write_answer(here: Holding, found: dict[str, Any], stored: bool) -> Reply:
 
 
 async def _list_releases(app: GatewayApp, visit: Visit) -> Reply:
-    here = _find(app, visit)
+    here = find_holding(app, visit)
     if isinstance(here, Reply):
         return here
     answers = await app.work(here.people.answers)
@@ -178,7 +179,7 @@ async def _list_releases(app: GatewayApp, visit: Visit) -> Reply:
 
 
 async def _tell_release(app: GatewayApp, visit: Visit) -> Reply:
-    here, number = _find(app, visit), int(visit.parts[1])
+    here, number = find_holding(app, visit), int(visit.parts[1])
     if isinstance(here, Reply):
         return here
     try:
@@ -186,7 +187,8 @@ async def _tell_release(app: GatewayApp, visit: Visit) -> Reply:
     except EpsilonsError:
         answers = None
     if answers is None or not here.shows(number):
-        return problem(404, "There is no release of this number.", "It was not asked of this dataset, or not answered.")
+        told = "It was not asked of this dataset, or not answered."
+        return problem(404, "There is no release of this number.", told, code="ledger")
     return as_json(_write_release(answers, number))
 
 
@@ -194,53 +196,53 @@ def _write_release(answers: StoredAnswers, number: int) -> dict[str, Any]:
     return {"number": number, "question": answers.questions[number], "release": answers[number].to_dict()}
 
 
-async def _tell_account(app: GatewayApp, visit: Visit) -> Reply:
-    here = _find(app, visit)
-    if isinstance(here, Reply):
-        return here
-    return as_json(_write_statement(await app.work(here.people.statement, visit.holder.person)))
-
-
-def _write_statement(statement: Statement) -> dict[str, Any]:
-    named = ("granted", "state", "spent", "reserved", "left")
-    uses = [vars(use) for use in statement.uses]
-    return {**{name: getattr(statement, name) for name in named}, "uses": uses, "sentences": statement.sentences}
-
-
-async def _set_level(app: GatewayApp, visit: Visit) -> Reply:
-    here, document = _find(app, visit), visit.document()
-    if isinstance(here, Reply):
-        return here
-    if not isinstance(document, dict) or set(document) != {"level"}:
-        return problem(422, "A level is told by its name, or as an epsilon.", '{"level": "strict"}')
-    person, said = visit.holder.person, document["level"]
-
-    def say() -> dict[str, Any]:
-        people = here.refresh()
-        people.set_level({person: said})
-        return _write_statement(people.statement(person))
-
-    async with here.turns.short():
-        return as_json(await app.work(say))
-
-
-_EVERYONE, _WHO_ASKS, _PERSON = frozenset(ROLES), frozenset({STEWARD, ANALYST}), frozenset({PERSON})
-_DATASET = "/v1/datasets/([^/]+)"
+_HOLDERS, _WHO_ASKS = frozenset({STEWARD, ANALYST, PERSON}), frozenset({STEWARD, ANALYST})
+_PERSON, _STEWARD, _OPERATOR = frozenset({PERSON}), frozenset({STEWARD}), frozenset({STEWARD, OPERATOR})
+_DATASET, _NUMBER = "/v1/datasets/(?P<name>[^/]+)", "(?P<number>[0-9]{1,18})"
 
 ROUTES = (
-    Route("health", "GET", "/v1/health", _tell_health, "Whether the gateway is there.", open=True),
+    Route("health", "GET", "/health", operating.tell_health, "Whether the gateway is well.", open=True),
+    Route("metrics", "GET", "/metrics", operating.tell_metrics, "Counts and times, for Prometheus.", _OPERATOR),
+    Route("entrance", "GET", "/enter", people.show_entrance, "The page that a link leads to.", open=True),
     Route("openapi", "GET", "/v1/openapi.json", _tell_openapi, "This document.", open=True),
-    Route("me", "GET", "/v1/me", _tell_me, "Whose key this is.", _EVERYONE),
-    Route("datasets", "GET", "/v1/datasets", _list_datasets, "The names of datasets.", _EVERYONE),
-    Route("dataset", "GET", _DATASET, _describe, "Columns, bounds, keys and levels.", _EVERYONE),
+    Route("enter", "POST", "/v1/session", people.enter, "A personal link for a cookie.", open=True, body="Entering"),
+    Route("leave", "DELETE", "/v1/session", people.leave, "End the cookie.", _PERSON),
+    Route("me", "GET", "/v1/me", _tell_me, "Whose key this is.", _HOLDERS),
+    Route("datasets", "GET", "/v1/datasets", _list_datasets, "The names of datasets.", _HOLDERS),
+    Route("dataset", "GET", _DATASET, _describe, "Columns, bounds, keys and levels.", _HOLDERS),
     Route("remaining", "GET", f"{_DATASET}/remaining", _tell_remaining, "What is left, by level.", _WHO_ASKS),
+    Route("plan", "POST", f"{_DATASET}/plan", _plan, "What a question would cost. Free.", _WHO_ASKS, body="Question"),
+    Route("ask", "POST", f"{_DATASET}/ask", _ask, "A question, a batch or SQL.", _WHO_ASKS, body="Question"),
+    Route("releases", "GET", f"{_DATASET}/releases", _list_releases, "Every answer that was released.", _HOLDERS),
+    Route("release", "GET", f"{_DATASET}/releases/{_NUMBER}", _tell_release, "One released answer.", _HOLDERS),
+    Route("account", "GET", f"{_DATASET}/account", people.tell_account, "What one's own data was used for.", _PERSON),
     Route(
-        "plan", "POST", f"{_DATASET}/plan", _plan, "What a question would cost, and how far it would err.", _WHO_ASKS
+        "level", "PUT", f"{_DATASET}/account/level", people.set_level, "How private one wants to be.", _PERSON,
+        body="Level",
     ),
-    Route("ask", "POST", f"{_DATASET}/ask", _ask, "A question, a batch or SQL.", _WHO_ASKS),
-    Route("releases", "GET", f"{_DATASET}/releases", _list_releases, "Every answer that was released.", _EVERYONE),
-    Route("release", "GET", f"{_DATASET}/releases/([0-9]{{1,18}})", _tell_release, "One released answer.", _EVERYONE),
-    Route("account", "GET", f"{_DATASET}/account", _tell_account, "What one's own data was used for.", _PERSON),
-    Route("level", "PUT", f"{_DATASET}/account/level", _set_level, "How private one wants to be.", _PERSON),
-    Route("metrics", "GET", "/v1/metrics", _tell_metrics, "Counts and times by route.", frozenset({STEWARD})),
-)
+    Route(
+        "leaving", "POST", f"{_DATASET}/account/withdrawal", people.withdraw, "Not to be used any more.", _PERSON,
+        body="Nothing",
+    ),
+    Route(
+        "register", "POST", f"{_DATASET}/registration", steward.register, "Register what the file declares.", _STEWARD,
+        body="Registering",
+    ),
+    Route("levels", "POST", f"{_DATASET}/levels", steward.set_levels, "What people said.", _STEWARD, body="Levels"),
+    Route(
+        "withdrawals", "POST", f"{_DATASET}/withdrawals", steward.withdraw, "People who withdraw.", _STEWARD,
+        body="Withdrawing",
+    ),
+    Route("ledger", "GET", f"{_DATASET}/ledger", steward.tell_ledger, "Who stands where; quotas.", _STEWARD),
+    Route("history", "GET", f"{_DATASET}/history", steward.tell_history, "Every question charged.", _STEWARD),
+    Route("verify", "POST", f"{_DATASET}/verification", steward.verify, "Recount it.", _STEWARD, body="Nothing"),
+    Route("quotas", "GET", f"{_DATASET}/quotas", steward.list_quotas, "What analysts may use.", _STEWARD),
+    Route(
+        "quota", "PUT", f"{_DATASET}/quotas/(?P<analyst>[^/]+)", steward.change_quota, "What one may use.", _STEWARD,
+        body="Quota",
+    ),
+    Route("link", "POST", f"{_DATASET}/links", steward.issue_link, "A link for one person.", _STEWARD, body="Linking"),
+    Route("keys", "GET", "/v1/keys", steward.list_keys, "Every key and link, without the secrets.", _STEWARD),
+    Route("key", "POST", "/v1/keys", steward.add_key, "A key, shown this once.", _STEWARD, body="Key"),
+    Route("revoke", "DELETE", f"/v1/keys/{_NUMBER}", steward.revoke_key, "End a key or a link.", _STEWARD),
+)  # fmt: skip

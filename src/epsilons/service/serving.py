@@ -5,7 +5,7 @@ Errors have one shape: RFC 9457, application/problem+json.
 
 import json
 import socket
-from collections.abc import Awaitable, Callable, MutableMapping
+from collections.abc import Awaitable, Callable, Mapping, MutableMapping
 from dataclasses import dataclass
 from typing import Any
 
@@ -38,7 +38,7 @@ class Reply:
         await send({"type": "http.response.body", "body": self.body})
 
 
-async def read_body(receive: Receive, headers: dict[bytes, bytes], most: int) -> bytes | Reply:
+async def read_body(receive: Receive, headers: Mapping[bytes, bytes], most: int) -> bytes | Reply:
     """The body, or why there is none: said as soon as it is known to be too large."""
     told, too_large = headers.get(b"content-length", b"0"), f"At most {most:,} bytes."
     if not told.isdigit() or int(told) > most:
@@ -73,7 +73,8 @@ def problem(
     status: int, title: str, detail: str = "", *, headers: tuple[tuple[str, str], ...] = (), **more: Any
 ) -> Reply:
     document = {"type": "about:blank", "title": title, "status": status, **({"detail": detail} if detail else {})}
-    body = json.dumps(document | more, ensure_ascii=False).encode()
+    # Half of a pair of surrogates, quoted from a request, is written as JSON escapes it.
+    body = json.dumps(document | more, ensure_ascii=False).encode(errors="backslashreplace")
     return Reply(status, body, "application/problem+json", headers)
 
 

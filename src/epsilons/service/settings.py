@@ -6,8 +6,10 @@
     port = 8000
     certificate = "server.pem"
     certificate_key = "server.key"
+    address = "https://stats.example.org"
 
-Paths are relative to the file. Plain HTTP is spoken on the machine itself only.
+Paths are relative to the file. Plain HTTP is spoken on the machine itself only. The address is where others find it,
+for the links that people are given; without one, that of the server itself.
 """
 
 import os
@@ -21,7 +23,7 @@ from epsilons.dataset.declared import resolve_address
 from epsilons.errors import DataError
 from epsilons.remote.client import is_loopback
 
-_KEYS = ("store", "datasets", "host", "port", "certificate", "certificate_key")
+_KEYS = ("store", "datasets", "host", "port", "certificate", "certificate_key", "address")
 
 
 @dataclass(frozen=True)
@@ -34,6 +36,13 @@ class Settings:
     port: int = 8000
     certificate: str | None = None
     certificate_key: str | None = None
+    address: str | None = None
+
+    @property
+    def public_address(self) -> str:
+        """Where others find it."""
+        host = f"[{self.host}]" if ":" in self.host else self.host
+        return (self.address or f"{'https' if self.certificate else 'http'}://{host}:{self.port}").rstrip("/")
 
     @classmethod
     def read(cls, path: str | os.PathLike[str]) -> "Settings":
@@ -48,7 +57,7 @@ class Settings:
         for name in sorted(set(given) - set(_KEYS)):
             raise DataError(f"Unknown key {name!r} in {where.name}.", suggest=", ".join(_KEYS))
         here = where.resolve().parent
-        for name in ("host", "certificate", "certificate_key"):
+        for name in ("host", "certificate", "certificate_key", "address"):
             if not isinstance(given.get(name, ""), str):
                 raise DataError(f"{name!r} is not text.", suggest=f'{name} = "..."')
         https = {name: str(here / given[name]) for name in ("certificate", "certificate_key") if name in given}
@@ -57,8 +66,9 @@ class Settings:
             rule, hint = "It keeps hashes of keys, and replies.", 'store = "sqlite:///gateway.store"'
             raise DataError(f"{where.name} has no store.", rule=rule, suggest=hint)
         found = cls(
-            store, _list_files(given.get("datasets"), here), given.get("host", "127.0.0.1"), _port(given), **https
-        )
+            store, _list_files(given.get("datasets"), here), given.get("host", "127.0.0.1"), _port(given), **https,
+            address=given.get("address"),
+        )  # fmt: skip
         if len(https) == 1:
             raise DataError("A certificate goes with its key.", suggest='certificate_key = "server.key"')
         if not https and not is_loopback(found.host):

@@ -1,4 +1,4 @@
-"""What a gateway remembers: hashes of keys, and replies to requests that may be repeated. In SQLite or PostgreSQL."""
+"""What a gateway remembers, in SQLite or PostgreSQL: hashes of keys, links and cookies, and replies to requests."""
 
 from functools import partial
 
@@ -11,13 +11,25 @@ TABLES = (
     """
 CREATE TABLE keys (
     number INTEGER PRIMARY KEY,
+    kind TEXT NOT NULL,
     name TEXT NOT NULL,
     role TEXT NOT NULL,
     digest BLOB NOT NULL UNIQUE,
     dataset TEXT,
     person TEXT,
     made TEXT NOT NULL,
+    expires TEXT,
     revoked TEXT
+)""",
+    """
+CREATE TABLE sessions (
+    digest BLOB PRIMARY KEY,
+    number INTEGER NOT NULL,
+    expires TEXT NOT NULL
+)""",
+    """
+CREATE TABLE signing (
+    secret BLOB NOT NULL
 )""",
     """
 CREATE TABLE requests (

@@ -27,6 +27,13 @@ def test_paths_are_relative_to_the_file(tmp_path: Path) -> None:
     assert Settings.read(write(tmp_path, GOOD + https)).certificate_key == f"{tmp_path}/a.key"
 
 
+def test_links_lead_to_where_others_find_the_server(tmp_path: Path) -> None:
+    assert Settings.read(write(tmp_path, GOOD)).public_address == "http://127.0.0.1:8000"
+    assert Settings.read(write(tmp_path, GOOD + 'host = "::1"')).public_address == "http://[::1]:8000"
+    told = Settings.read(write(tmp_path, GOOD + 'address = "https://stats.example.org/"'))
+    assert told.public_address == "https://stats.example.org"
+
+
 @pytest.mark.parametrize(
     ("text", "told"),
     [
@@ -36,6 +43,7 @@ def test_paths_are_relative_to_the_file(tmp_path: Path) -> None:
         ('store = "sqlite:///a"\ndatasets = [1]', "listed by their files"),
         (GOOD + "hots = 1", "Unknown key 'hots'"),
         (GOOD + "host = 1", "'host' is not text"),
+        (GOOD + "address = 1", "'address' is not text"),
         (GOOD + "port = 70000", "from 0 to 65535"),
         (GOOD + 'host = "0.0.0.0"', "Plain HTTP is not spoken"),
         (GOOD + 'host = "stats.example.org"', "Plain HTTP is not spoken"),

@@ -85,17 +85,12 @@ def register(dataset: str, confirm: bool, loosen: int | None, redefine: bool, as
       epsilons register people.toml
     """
     from epsilons.dataset import Dataset
-    from epsilons.dataset.declared import lasting_arguments
+    from epsilons.dataset.accounts import register_declared
     from epsilons.ledger.registration import has_many_unmatched
     from epsilons.ledger.values import tell_waiting
 
-    with refusing([register]):
-        named = lasting_arguments(dataset, reading=True)
-        with output.preparing(f"Registering {dataset}"):
-            people = Dataset.register(**named, confirm=confirm, loosen=loosen, redefine=redefine)
-        with people:
-            done, made = people.enrolment, people.ledger.registrations()[-1]
-    assert done is not None
+    with refusing([register]), output.preparing(f"Registering {dataset}"):
+        made, done = register_declared(dataset, Dataset, confirm, loosen, redefine)
     _report(done, as_json, dataset=made.name, version=made.version, registration=made.number)
     if done.pending:
         told = tell_waiting(done.pending, done.pending_own)

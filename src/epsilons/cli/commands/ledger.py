@@ -30,13 +30,13 @@ from epsilons.cli.output import (
 )
 from epsilons.display import show_count, show_key, text_table
 from epsilons.errors import EpsilonsError
-from epsilons.guarantee import to_epsilon
 from epsilons.storage import show_address
 from epsilons.storage.files import open_private
 
 if TYPE_CHECKING:
-    from epsilons.ledger import Past, Remaining
+    from epsilons.ledger import Remaining
     from epsilons.ledger.ledger import Ledger
+    from epsilons.remote.client import RemoteDataset
 
 # A ledger to try the commands on, so that the lines of the examples work as pasted.
 _MAKE = "python -c \"from epsilons import ledger; ledger.open('sqlite:///try.ledger')\""
@@ -71,6 +71,14 @@ def _open(place: str | None, named: str | None, anchor: str | None, **how: Any) 
     from epsilons import ledger
 
     return ledger.open(_find_address(place, named)[0], anchor=anchor, create=False, **how)
+
+
+def _open_remote(place: str | None, named: str | None, anchor: str | None) -> RemoteDataset | None:
+    """What a dataset file names behind a server; its ledger stays there, and tells what analysts may know."""
+    from epsilons.cli.options import open_remote
+
+    given = place or named
+    return open_remote(given) if given and given.endswith(".toml") else None
 
 
 def _open_verified(**where: str | None) -> Ledger:
@@ -131,11 +139,17 @@ COMMANDS = {"ledger": command}
 @_on_a_ledger("show try.ledger")
 def show(as_json: bool, **where: Any) -> None:
     """What is left at every level, in epsilon and in questions like the last one."""
+    from epsilons.dataset.accounts import tell_levels, tell_state
     from epsilons.dataset.registry import name_grants
 
+    if (remote := _open_remote(**where)) is not None:
+        with remote:
+            left = replace(remote.remaining(), names={one.epsilon: one.name for one in remote.describe().levels})
+        print_json(tell_levels(left)) if as_json else _show_levels(left)
+        return
     with _open_of(**where) as (ledger, dataset):
         left = replace(ledger.remaining(dataset), names=name_grants(ledger.levels()))
-        document = _state(ledger, left, dataset)
+        document = tell_state(ledger, left, dataset)
     print_json(document) if as_json else _show_state(document, left)
 
 
@@ -143,8 +157,10 @@ def show(as_json: bool, **where: Any) -> None:
 @_on_a_ledger("history try.ledger")
 def history(as_json: bool, **where: Any) -> None:
     """Every question that was ever charged, with the grants that were in force and what each of them paid."""
+    from epsilons.dataset.accounts import tell_past
+
     with _open_of(**where) as (ledger, dataset):
-        document = [_release(past) for past in ledger.history(dataset)]
+        document = [tell_past(past) for past in ledger.history(dataset)]
     print_json(document) if as_json else _show_history(document)
 
 
@@ -160,9 +176,13 @@ def answers(number: str | None, place: str | None, as_json: bool, **where: Any) 
         if place is not None:
             raise click.UsageError(f"{number!r} is not the number of a release.")
         number, place = None, number
-    with _open_of(place, **where, every=number is not None) as (ledger, dataset):
-        which = None if number is None else int(number)
-        stored, left = StoredAnswers.of(ledger, which, dataset), ledger.remaining(dataset)
+    which = None if number is None else int(number)
+    if (remote := _open_remote(place, **where)) is not None:
+        with remote:
+            stored, left = remote.answers(which), remote.remaining()
+    else:
+        with _open_of(place, **where, every=number is not None) as (ledger, dataset):
+            stored, left = StoredAnswers.of(ledger, which, dataset), ledger.remaining(dataset)
     if number is not None:
         (release,) = stored.values()
         if as_json:
@@ -196,30 +216,45 @@ def person(person: str, as_json: bool, **where: Any) -> None:
 
 
 @command.command()
+@click.argument("analyst")
+@_on_a_ledger('quota "statistics office" try.ledger --questions 100')
+@click.option("--epsilon", type=float, help="At most so much, over all questions.")
+@click.option("--questions", type=int, help="At most so many.")
+def quota(analyst: str, epsilon: float | None, questions: int | None, as_json: bool, **where: Any) -> None:
+    """What an analyst may use at most, by the name of the key or of --analyst; what is not given has no limit.
+
+    For fairness between analysts only: it is no privacy budget. What was used before counts.
+    """
+    from epsilons.dataset.accounts import set_quota, tell_quotas
+
+    with closing(_open_verified(**where)) as ledger:
+        set_quota(ledger, analyst, epsilon, questions)
+        quotas = tell_quotas(ledger)
+    print_json(quotas) if as_json else _show_quotas(quotas)
+
+
+@command.command()
 @_on_a_ledger("verify try.ledger")
 def verify(as_json: bool, **where: Any) -> None:
     """Recount every balance from the journal, and compare all tables with it. Exit status 7 if anything differs.
 
     The newest snapshot of every dataset is hashed, too, where it can be reached; exit status 4 if one was changed.
     """
-    with closing(_open(**where)) as ledger:
-        with progress() as bar:
-            task = bar.add_task("recounting", total=None)
-            done = ledger.verify(progress=lambda line, last: bar.update(task, completed=line, total=last))
-        registrations = ledger.registrations(newest=True)
-    snapshots: dict[str, bool] = {}
-    if registrations:
-        from epsilons.dataset.snapshot import verify_snapshots
+    from epsilons.dataset.accounts import tell_recount
 
-        snapshots = verify_snapshots(registrations)
-    document = {name: getattr(done, name) for name in ("entries", "releases", "people", "head")}
-    people = show_count(done.people, "person", "people")
-    counts = f"{show_count(done.entries, 'line')}, {show_count(done.releases, 'release')}, {people}"
-    lines = [f"The ledger adds up: {counts}.", f"Head: {done.head}"]
+    with closing(_open(**where)) as ledger, progress() as bar:
+        task = bar.add_task("recounting", total=None)
+        done = tell_recount(ledger, lambda line, last: bar.update(task, completed=line, total=last))
+    if as_json:
+        print_json(done)
+        return
+    people = show_count(done["people"], "person", "people")
+    counts = f"{show_count(done['entries'], 'line')}, {show_count(done['releases'], 'release')}, {people}"
+    lines = [f"The ledger adds up: {counts}.", f"Head: {done['head']}"]
     for told, there in {"Snapshots as registered": True, "Snapshots that could not be reached": False}.items():
-        names = [name for name, reached in snapshots.items() if reached is there]
+        names = [name for name, reached in done["snapshots"].items() if reached is there]
         lines += [f"{told}: {', '.join(names)}."] if names else []
-    print_json({**document, "snapshots": snapshots}) if as_json else write("\n".join(lines))
+    write("\n".join(lines))
 
 
 @command.command()
@@ -299,69 +334,33 @@ def forget(as_json: bool, place: str | None, named: str | None, anchor: str | No
 # Documents and tables -----------------------------------------------------------------------------------------------
 
 
-def _state(ledger: Ledger, left: Remaining, dataset: int | None) -> dict[str, Any]:
-    from epsilons.ledger.values import list_active
-
-    terms = ledger.terms()
-    return {
-        "ledger": ledger.id,
-        "dataset": next((one.name for one in ledger.registrations(newest=True) if one.dataset == dataset), None),
-        **{name: terms and getattr(terms, name) for name in ("neighbors", "rows_per_person", "allow_individual")},
-        "epoch": ledger.epoch,
-        "levels": [
-            {"name": left.names.get(to_epsilon(one.granted)), **one.to_dict()}
-            | {"questions_left": left.questions.get(one.granted)}
-            for one in left.levels
-        ],
-        "public": sum(cohort.people for cohort in list_active(left.cohorts) if cohort.granted is None),
-        "withdrawn": sum(cohort.people for cohort in left.cohorts if cohort.state == "withdrawn"),
-        "not_dp_since": left.not_dp_since,
-        "quotas": [
-            {"analyst": quota.analyst, "epsilon": _finite(quota.nano), "questions": quota.questions}
-            | {"used_epsilon": to_epsilon(quota.used_nano), "used_questions": quota.used_questions}
-            for quota in ledger.quotas()
-        ],
-    }
-
-
-def _finite(nano: int | None) -> float | None:
-    return None if nano is None else to_epsilon(nano)
-
-
 def _show_state(document: Mapping[str, Any], left: Remaining) -> None:
-    (sheet,) = left.sheets()
-    table = text_table(sheet.head, sheet.rows, width())
     about = f", dataset {document['dataset']}" if document["dataset"] else ""
-    write(f"Ledger {document['ledger']}{about}\n\n{table}\n{sheet.notes[0]}")
+    write(f"Ledger {document['ledger']}{about}\n")
+    _show_levels(left)
     write(f"Public: {document['public']:,}. Withdrawn: {document['withdrawn']:,}.")
     if document["quotas"]:
-        write("\nAnalysts' quotas (for fairness only, no privacy budget)")
-        shown = ("analyst", "used_epsilon", "epsilon", "used_questions", "questions")
-        head = ("analyst", "epsilon used", "of at most", "questions used", "of at most")
-        _show_table(head, [tuple(quota[name] for name in shown) for quota in document["quotas"]])
+        write("")
+        _show_quotas(document["quotas"])
     _show_mark(document["not_dp_since"])
+
+
+def _show_quotas(quotas: Sequence[Mapping[str, Any]]) -> None:
+    write("Analysts' quotas (for fairness only, no privacy budget)")
+    shown = ("analyst", "used_epsilon", "epsilon", "used_questions", "questions")
+    head = ("analyst", "epsilon used", "of at most", "questions used", "of at most")
+    _show_table(head, [tuple(quota[name] for name in shown) for quota in quotas])
+
+
+def _show_levels(left: Remaining) -> None:
+    (sheet,) = left.sheets()
+    write(f"{text_table(sheet.head, sheet.rows, width())}\n{sheet.notes[0]}")
 
 
 def _show_table(head: Sequence[str], rows: Sequence[Sequence[Any]]) -> None:
     """Numbers and text in columns; an empty cell stands for what is not known."""
     kinds = {int: "{:,}".format, float: "{:.6g}".format, type(None): lambda _: ""}
     write(text_table(head, [[kinds.get(type(cell), show_key)(cell) for cell in row] for row in rows], width()))
-
-
-def _release(past: Past) -> dict[str, Any]:
-    from epsilons.release.door import asked_of
-
-    return {
-        "release": past.number,
-        "at": past.at,
-        "kind": past.kind,
-        "description": asked_of(past.description),
-        "state": past.state,
-        "analyst": past.analyst,
-        "charges": [{"epsilon": granted, "charged": charged} for granted, charged in past.epsilons.items()],
-        "individual": past.individual,
-        "not_dp_since": past.not_dp_since,
-    }
 
 
 def _show_history(document: Sequence[Mapping[str, Any]]) -> None:
@@ -379,7 +378,8 @@ def _show_history(document: Sequence[Mapping[str, Any]]) -> None:
 
 def _accounts(ledger: Ledger, person: str) -> list[dict[str, Any]]:
     """The accounts that a person's id may mean, each with how it was read."""
-    from epsilons.cli.commands.person import document, read_ids
+    from epsilons.cli.commands.person import read_ids
+    from epsilons.dataset.accounts import tell_statement
     from epsilons.dataset.registry import find_people
     from epsilons.engines.base import Column
 
@@ -387,7 +387,7 @@ def _accounts(ledger: Ledger, person: str) -> list[dict[str, Any]]:
     for kind in ("number", "text") if terms is None or terms.ids is None else (terms.ids,):
         try:
             (digest,) = find_people(ledger, read_ids([person], kind), Column("id", kind))
-            found.append({"id_read_as": kind, **document(ledger.statement(digest.tobytes()))})
+            found.append({"id_read_as": kind, **tell_statement(ledger.statement(digest.tobytes()))})
         except EpsilonsError as error:
             refused.append(error)
     if not found:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import math
 import re
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager, suppress
@@ -15,11 +14,10 @@ from epsilons.cli.options import dataset_file
 from epsilons.cli.output import as_json, note, print_json, write
 from epsilons.display import show_count
 from epsilons.errors import PreferenceError
-from epsilons.guarantee import to_epsilon
 
 if TYPE_CHECKING:
     from epsilons.dataset.registry import Registry
-    from epsilons.ledger import Enrolment, Statement
+    from epsilons.ledger import Enrolment
 
 command = Group("person", help="What a person says, and is told: a level, a withdrawal, a statement.")
 COMMANDS = {"person": command}
@@ -27,7 +25,7 @@ _who = click.argument("who", metavar="ID...", nargs=-1, required=True)
 
 
 @contextmanager
-def _people(dataset: str) -> Iterator[Registry]:
+def open_people(dataset: str) -> Iterator[Registry]:
     """The people of the dataset that a file names; its rows stay closed."""
     from epsilons import ledger
     from epsilons.dataset.declared import find_accounts, naming
@@ -65,9 +63,11 @@ def statement(dataset: str, who: str, as_json: bool) -> None:
     Example:
       epsilons person statement people.toml 17
     """
-    with _people(dataset) as people:
+    from epsilons.dataset.accounts import tell_statement
+
+    with open_people(dataset) as people:
         told = people.statement(*read_ids([who], people.person.family))
-    print_json(document(told)) if as_json else write("\n".join(told.sentences))
+    print_json(tell_statement(told)) if as_json else write("\n".join(told.sentences))
 
 
 @command.command()
@@ -86,11 +86,12 @@ def level(dataset: str, who: str, level: str, as_json: bool) -> None:
     Example:
       epsilons person level people.toml 17 strict
     """
+    from epsilons.dataset.accounts import say_levels
     from epsilons.dataset.declared import arguments_of, check_meanings
     from epsilons.dataset.registry import read_epsilons
 
     said: Any
-    with _people(dataset) as people:
+    with open_people(dataset) as people:
         said, levels = level, read_epsilons(people.ledger.levels())  # a level may be called 2
         if level not in levels:
             with suppress(ValueError):
@@ -98,10 +99,8 @@ def level(dataset: str, who: str, level: str, as_json: bool) -> None:
         # Who reads the file goes by what it says of this level; an epsilon says it itself, and so does withdrawing.
         declared = arguments_of(dataset)["preferences"].levels
         check_meanings(dataset, {name: declared[name] for name in declared if name == said}, levels)
-        if said == math.inf:
-            raise PreferenceError("Nobody becomes public by a number.", suggest="public for LEVEL")
         (person,) = read_ids([who], people.person.family)
-        done = people.set_level({person: said})
+        done = say_levels(people, {person: said})
         now = people.statement(person)
     _tell(done, as_json, "\n".join([_change(done), *now.sentences[1:]]))
 
@@ -117,7 +116,7 @@ def withdraw(dataset: str, who: tuple[str, ...], as_json: bool) -> None:
     Example:
       epsilons person withdraw people.toml 17 23
     """
-    with _people(dataset) as people:
+    with open_people(dataset) as people:
         done = people.withdraw(read_ids(who, people.person.family))
     before = done.known + done.unknown - done.withdrawn
     told = [f"Withdrawn: {show_count(done.withdrawn, 'person', 'people')}."] if done.withdrawn else []
@@ -144,29 +143,3 @@ def _tell(done: Enrolment, as_json: bool, told: str) -> None:
         unless = ", unless its preferences or its ceiling is stricter" if done.joined else ""
         holds = f"their word holds when they join one{unless}"
         note(f"{many} on no roster so far: {holds}. Is the id written as in the data?")
-
-
-def document(statement: Statement) -> dict[str, Any]:
-    """A statement as plain values."""
-
-    def finite(nano: int | None) -> float | None:
-        return None if nano is None else to_epsilon(nano)
-
-    def in_epsilons(told: object, *names: str) -> dict[str, Any]:
-        return {name: finite(one) if name in names else one for name, one in vars(told).items()}
-
-    public = statement.granted is None and statement.state == "active"
-    return {
-        "state": "public" if public else statement.state,
-        **{name: finite(getattr(statement, name)) for name in ("granted", "spent", "reserved", "written_off", "left")},
-        "uses": [
-            {"release": use.number, "kind": use.kind, "at": use.at}
-            | {"charged": to_epsilon(use.charge), "granted": to_epsilon(use.granted)}
-            for use in statement.uses
-        ],
-        "while_public": list(statement.when_public),
-        "replaced": statement.replaced and in_epsilons(statement.replaced, "granted", "ceiling"),
-        "redefined": [in_epsilons(one, "before", "granted") for one in statement.redefined],
-        "not_dp_since": statement.not_dp_since,
-        "sentences": list(statement.sentences),
-    }

@@ -5,7 +5,7 @@ from __future__ import annotations
 import logging
 import tempfile
 from collections.abc import Iterator, Mapping
-from contextlib import ExitStack, contextmanager, suppress
+from contextlib import ExitStack, closing, contextmanager, suppress
 from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -13,22 +13,25 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from epsilons.cli.errors import Group
-from epsilons.cli.output import as_json, note, print_json, write
+from epsilons.cli.output import as_json, note, print_json, width, write
 from epsilons.display import text_table
 
 if TYPE_CHECKING:
+    from epsilons.service.gateway import GatewayApp
     from epsilons.service.holdings import Holding
     from epsilons.service.keys import Keys
     from epsilons.storage.base import Database
 
 _FILE = click.Path(dir_okay=False)
-_ROLES = click.Choice(["steward", "analyst", "person"])
+_ROLES = click.Choice(["steward", "analyst", "person", "operator"])
 _gateway_file = click.argument("gateway", type=_FILE, metavar="GATEWAY.TOML")
 
 
 @click.command(short_help="Run a gateway: analysts ask, and hold neither data nor ledger.")
 @click.argument("gateway", type=_FILE, required=False, metavar="[GATEWAY.TOML]")
-@click.option("--demo", is_flag=True, help="Serve real wages with made-up preferences, and print keys for three roles.")
+@click.option(
+    "--demo", is_flag=True, help="Serve real wages with made-up preferences, and print ways in for three roles."
+)
 @click.option("--port", type=click.IntRange(0, 65535), help="Instead of the file's; 0 takes any free port.")
 def serve(gateway: str | None, demo: bool, port: int | None) -> None:
     """Run a gateway until interrupted. Prints its address; on stderr a line for each request, without what was asked.
@@ -82,7 +85,7 @@ def _listen(holdings: Mapping[str, Holding], store: Database, listening: dict[st
     def ready(url: str) -> None:
         click.echo(url)
         if demo:
-            _show_demo(app.keys, url)
+            _show_demo(app, url)
         note(f"Serving {', '.join(holdings)} at {url}. What it takes: {url}/v1/openapi.json")
 
     with suppress(KeyboardInterrupt):
@@ -106,15 +109,13 @@ def _hold_demo(folder: Path) -> Iterator[Mapping[str, Holding]]:
         book.close()
 
 
-def _show_demo(keys: Keys, url: str) -> None:
-    analyst = keys.add("analyst", "analyst")
-    rows = [
-        ("steward", keys.add("steward", "steward"), f"{url}/v1/metrics"),
-        ("analyst", analyst, f"{url}/v1/datasets"),
-    ]
-    rows += [("person", keys.add("person", "person", "wages", 1), f"{url}/v1/datasets/wages/account")]
-    for role, key, address in rows:
-        click.echo(f"{role:8} {key}\n         {address}")
+def _show_demo(app: GatewayApp, url: str) -> None:
+    """An address and a key for each role; a person comes by a link."""
+    steward, analyst = (app.keys.add(role, role) for role in ("steward", "analyst"))
+    link = app.sessions.issue(app.holdings["wages"].people._registry, "wages", 1)
+    for role, key, address in (("steward", steward, "/v1/datasets/wages/ledger"), ("analyst", analyst, "/v1/datasets")):
+        click.echo(f"{role:8} {key}\n         {url}{address}")
+    click.echo(f"person   {url}{link.path}")
     click.echo(f'\nimport epsilons as eps\nwages = eps.connect("{url}", key="{analyst}").dataset("wages")')
     click.echo('print(wages.mean("wage", share=0.1))')
 
@@ -164,11 +165,45 @@ def add(gateway: str, name: str, role: str, dataset: str | None, person: str | N
     note("It is not shown again. In EPSILONS_KEY, or in a file of mode 0600, commands and eps.connect find it.")
 
 
+@keys.command()
+@_gateway_file
+@click.argument("dataset")
+@click.argument("person", metavar="ID")
+@click.option("--days", type=int, default=14, show_default=True, help="How long it can be used.")
+@as_json
+def link(gateway: str, dataset: str, person: str, days: int, as_json: bool) -> None:
+    """Make a personal link, by which one person sees their account and chooses a level; print it this once.
+
+    DATASET is its name. The link before it, if there was one, opens nothing any more.
+
+    \b
+    Example:
+      epsilons keys link gateway.toml wages 17
+    """
+    from epsilons.cli.commands.person import open_people, read_ids
+    from epsilons.dataset.declared import find_accounts
+    from epsilons.errors import ProtocolError
+    from epsilons.service.sessions import Sessions
+    from epsilons.service.settings import Settings
+    from epsilons.service.store import open_store
+
+    settings = Settings.read(gateway)
+    files = {find_accounts(file)[0]: file for file in settings.datasets}
+    if dataset not in files:
+        raise ProtocolError("The gateway serves no such dataset.", suggest=", ".join(files))
+    with closing(open_store(settings.store)) as store, open_people(files[dataset]) as people:
+        (who,) = read_ids([person], people.person.family)
+        made = Sessions(store).issue(people, dataset, who, days)
+    shown = {"number": made.number, "link": f"{settings.public_address}{made.path}", "expires": made.expires}
+    print_json(shown) if as_json else click.echo(shown["link"])
+    note(f"It is not shown again, and expires {made.expires[:10]}. Whoever has it sees this person's account.")
+
+
 @keys.command("list")
 @_gateway_file
 @as_json
 def list_keys(gateway: str, as_json: bool) -> None:
-    """List every key that was made: number, name, role, and when it was revoked.
+    """List every key and link that was made: number, name, role, and when it expires or was revoked.
 
     \b
     Example:
@@ -177,18 +212,18 @@ def list_keys(gateway: str, as_json: bool) -> None:
     with _keys_of(gateway) as kept:
         found = kept.list()
     if as_json:
-        shown = ("number", "name", "role", "dataset", "made", "revoked")
-        print_json([{name: getattr(one, name) for name in shown} for one in found])
+        print_json([one.to_dict() for one in found])
         return
-    rows = [[str(one.number), one.name, one.role, one.dataset or "–", one.made, one.revoked or "–"] for one in found]
-    write(text_table(("key", "name", "role", "dataset", "made", "revoked"), rows) if rows else "There are no keys yet.")
+    rows = [["–" if told is None else str(told)[:16] for told in one.to_dict().values()] for one in found]
+    head = ("number", "kind", "name", "role", "dataset", "made", "expires", "revoked")
+    write(text_table(head, rows, width()) if rows else "There are no keys yet.")
 
 
 @keys.command()
 @_gateway_file
 @click.argument("number", type=int)
 def revoke(gateway: str, number: int) -> None:
-    """End a key, by its number: from now on it opens nothing.
+    """End a key or a link, by its number: from now on it opens nothing, nor does what a link was exchanged for.
 
     \b
     Example:
@@ -196,7 +231,7 @@ def revoke(gateway: str, number: int) -> None:
     """
     with _keys_of(gateway) as kept:
         ended = kept.revoke(number)
-    note(f"Key {number} of {ended.name} opens nothing any more.")
+    note(f"{ended.kind.capitalize()} {number} of {ended.name} opens nothing any more.")
 
 
 #: The commands by the names that users type.

@@ -1,0 +1,138 @@
+"""What stewards and people do, and are told, as plain values: the same for commands and for a gateway."""
+
+import math
+import os
+from collections.abc import Callable, Mapping
+from decimal import Decimal
+from typing import Any
+
+from epsilons.arguments.checks import check_real
+from epsilons.dataset.declared import lasting_arguments
+from epsilons.dataset.registered import Registered
+from epsilons.dataset.registry import Registry
+from epsilons.dataset.snapshot import verify_snapshots
+from epsilons.errors import LedgerError, PreferenceError
+from epsilons.guarantee import NANO, to_epsilon
+from epsilons.ledger.balances import Remaining, Statement
+from epsilons.ledger.ledger import Ledger
+from epsilons.ledger.values import Enrolment, Past, Registration, list_active
+from epsilons.release.door import asked_of
+
+# What is done --------------------------------------------------------------------------------------------------------
+
+
+def register_declared(
+    path: str | os.PathLike[str], kind: type[Registered], confirm: bool, loosen: int | None, redefine: bool
+) -> tuple[Registration, Enrolment]:
+    """Register what a dataset file declares."""
+    named = lasting_arguments(path, reading=True)
+    with kind.register(**named, confirm=confirm, loosen=loosen, redefine=redefine) as people:
+        done, made = people.enrolment, people.ledger.registrations()[-1]
+    assert done is not None
+    return made, done
+
+
+def say_levels(people: Registry | Registered, said: Mapping[Any, Any]) -> Enrolment:
+    """What people chose, {id: name of a level, or epsilon}. Who wants to be public says so by that name."""
+    if any(level == math.inf for level in said.values()):
+        raise PreferenceError("Nobody becomes public by a number.", suggest="public for LEVEL")
+    return people.set_level(said)
+
+
+def set_quota(ledger: Ledger, analyst: str, epsilon: float | None, questions: int | None) -> None:
+    """At most so much epsilon, and so many questions, by a name; None of either lifts it."""
+    try:
+        most = None if epsilon is None else check_real(epsilon)
+    except TypeError:
+        most = math.nan
+    if most is not None and not 0 <= most < math.inf:
+        raise LedgerError("This quota cannot be kept.", rule="A quota is a number from 0, or none.", suggest="0.5")
+    nano = None if most is None else int(Decimal(repr(most)) * NANO)
+    ledger.set_quota(analyst, nano=nano, questions=questions)
+
+
+# What is told --------------------------------------------------------------------------------------------------------
+
+
+def tell_statement(statement: Statement) -> dict[str, Any]:
+    """One person's account."""
+
+    def in_epsilons(told: object, *names: str) -> dict[str, Any]:
+        return {name: _finite(one) if name in names else one for name, one in vars(told).items()}
+
+    public = statement.granted is None and statement.state == "active"
+    return {
+        "state": "public" if public else statement.state,
+        **{name: _finite(getattr(statement, name)) for name in ("granted", "spent", "reserved", "written_off", "left")},
+        "uses": [
+            {"release": use.number, "kind": use.kind, "at": use.at}
+            | {"charged": to_epsilon(use.charge), "granted": to_epsilon(use.granted)}
+            for use in statement.uses
+        ],
+        "while_public": list(statement.when_public),
+        "replaced": statement.replaced and in_epsilons(statement.replaced, "granted", "ceiling"),
+        "redefined": [in_epsilons(one, "before", "granted") for one in statement.redefined],
+        "not_dp_since": statement.not_dp_since,
+        "sentences": list(statement.sentences),
+    }
+
+
+def tell_state(ledger: Ledger, left: Remaining, dataset: int | None) -> dict[str, Any]:
+    """What is left at every level, who is public or withdrew, and analysts' quotas."""
+    terms = ledger.terms()
+    return {
+        "ledger": ledger.id,
+        "dataset": next((one.name for one in ledger.registrations(newest=True) if one.dataset == dataset), None),
+        **{name: terms and getattr(terms, name) for name in ("neighbors", "rows_per_person", "allow_individual")},
+        "epoch": ledger.epoch,
+        **tell_levels(left),
+        "public": sum(cohort.people for cohort in list_active(left.cohorts) if cohort.granted is None),
+        "withdrawn": sum(cohort.people for cohort in left.cohorts if cohort.state == "withdrawn"),
+        "quotas": tell_quotas(ledger),
+    }
+
+
+def tell_levels(left: Remaining) -> dict[str, Any]:
+    """What is left at every level."""
+    levels = [
+        {"name": left.names.get(to_epsilon(one.granted)), **one.to_dict()}
+        | {"questions_left": left.questions.get(one.granted)}
+        for one in left.levels
+    ]
+    return {"levels": levels, "not_dp_since": left.not_dp_since}
+
+
+def tell_quotas(ledger: Ledger) -> list[dict[str, Any]]:
+    """What analysts may use, and have used."""
+    return [
+        {"analyst": quota.analyst, "epsilon": _finite(quota.nano), "questions": quota.questions}
+        | {"used_epsilon": to_epsilon(quota.used_nano), "used_questions": quota.used_questions}
+        for quota in ledger.quotas()
+    ]
+
+
+def tell_past(past: Past) -> dict[str, Any]:
+    """A question that was charged."""
+    return {
+        "release": past.number,
+        "at": past.at,
+        "kind": past.kind,
+        "description": asked_of(past.description),
+        "state": past.state,
+        "analyst": past.analyst,
+        "charges": [{"epsilon": granted, "charged": charged} for granted, charged in past.epsilons.items()],
+        "individual": past.individual,
+        "not_dp_since": past.not_dp_since,
+    }
+
+
+def tell_recount(ledger: Ledger, progress: Callable[[int, int], None] | None = None) -> dict[str, Any]:
+    """Recount the ledger, and hash the newest snapshots; an error if anything differs from what was kept."""
+    done = ledger.verify(progress=progress)
+    newest = ledger.registrations(newest=True)
+    told = {name: getattr(done, name) for name in ("entries", "releases", "people", "head")}
+    return {**told, "snapshots": verify_snapshots(newest) if newest else {}}
+
+
+def _finite(nano: int | None) -> float | None:
+    return None if nano is None else to_epsilon(nano)

@@ -1,0 +1,43 @@
+"""What operators see: whether the server is well, and counts and times by way. No value, id or name is part of it."""
+
+from epsilons.errors import EpsilonsError
+from epsilons.service.gateway import GatewayApp, Visit
+from epsilons.service.serving import Reply, as_json
+
+_TEXT = "text/plain; version=0.0.4; charset=utf-8"
+
+
+async def tell_health(app: GatewayApp, visit: Visit) -> Reply:
+    """200 if store and ledgers can be read, else 503."""
+
+    def look() -> bool:
+        try:
+            with app.store.read() as connection:
+                connection.execute("SELECT 1")
+            return all(one.people.ledger.epoch >= 0 for one in app.holdings.values())
+        except EpsilonsError:
+            return False
+
+    well = await app.work(look)
+    reply = as_json({"status": "ok" if well else "failing"})
+    return reply if well else Reply(503, reply.body, reply.media_type)
+
+
+async def tell_metrics(app: GatewayApp, visit: Visit) -> Reply:
+    """As Prometheus reads it."""
+    lines = [
+        "# HELP epsilons_requests_total Requests by way, role and status.",
+        "# TYPE epsilons_requests_total counter",
+    ]
+    for (route, role, status), count in sorted(app.counts.items()):
+        lines.append(f'epsilons_requests_total{{route="{route}",role="{role or "none"}",status="{status}"}} {count}')
+    lines += ["# HELP epsilons_seconds_total Seconds until replies were sent, by way."]
+    lines += ["# TYPE epsilons_seconds_total counter"]
+    lines += [f'epsilons_seconds_total{{route="{route}"}} {took:.3f}' for route, took in sorted(app.seconds.items())]
+    lines += [
+        "# HELP epsilons_requests_in_progress Requests that are worked on.",
+        "# TYPE epsilons_requests_in_progress gauge",
+    ]
+    lines += [f"epsilons_requests_in_progress {app.busy}"]
+    lines += ["# HELP epsilons_datasets Datasets that are served.", "# TYPE epsilons_datasets gauge"]
+    return Reply(200, "\n".join([*lines, f"epsilons_datasets {len(app.holdings)}", ""]).encode(), _TEXT)
