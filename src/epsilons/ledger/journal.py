@@ -16,6 +16,7 @@ import json
 import os
 from collections.abc import Callable, Iterator, Mapping
 from pathlib import Path
+from types import MappingProxyType
 from typing import Any, NamedTuple
 
 from epsilons.errors import Argument, LedgerError
@@ -95,7 +96,7 @@ class Head(NamedTuple):
     """The newest line that was seen: of which ledger, its number and its hash.
 
     Up to the line `verified` everything was held to the journal; what it adds up to there is kept in a file beside the
-    head, whose hash is `replay`.
+    head, whose hash is `replay`. `marks` are hashes of earlier lines, by their numbers, as they were verified.
     """
 
     ledger: str
@@ -103,6 +104,7 @@ class Head(NamedTuple):
     digest: str
     verified: int = 0
     replay: str = ""
+    marks: Mapping[int, str] = MappingProxyType({})
 
 
 class Anchor:

@@ -48,6 +48,7 @@ class Ledger:
         self._seeded: int | None = None
         #: Who moved since a registration's line, as far as that was verified: (up to which line, as a hash).
         self._moved: dict[int, tuple[int, str]] = {}
+        self._marks: dict[int, str] = {}
 
     @property
     def lasting(self) -> bool:
@@ -78,7 +79,7 @@ class Ledger:
 
     def _get_head(self) -> Head | None:
         """The newest line that is known outside the database; read before a view of it, so that it is no newer."""
-        return None if self._anchor is None else self._anchor.get()
+        return None if self._anchor is None else self._anchor.get()._replace(marks=self._marks)
 
     def close(self) -> None:
         """Let go of the database; a ledger in memory is gone then."""
@@ -393,7 +394,7 @@ class Ledger:
             self._database.check_tables(connection)
             before = 0 if start is None else start.line
             done = recount.verify(connection, start, progress)
-        self._moved = {done.newest[name]["seq"]: (done.line, known) for name, known in done.moved.items()}
+        self._marks, self._moved = dict(done.marks), done.list_moves()
         if anchor is not None and note and done.line > before:
             anchor.note_verified(done.line, done.head, done.condense())
         return recount.sum_up(done)

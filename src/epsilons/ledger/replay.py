@@ -16,7 +16,9 @@ from epsilons.ledger.statements import read_rosters
 from epsilons.ledger.values import LOST, REFUNDED, RESERVED, STORED, TOUCHED, does_not_add_up
 
 #: How a condensed replay is written; one of another kind is not read, and everything is followed again.
-_KIND = 2
+_KIND = 3
+#: So many lines are marked at most; if there are more, every second mark is let go.
+_MARKS = 256
 #: What cohorts were before levels had names and datasets had rosters.
 _UNNAMED = {"level": None, "own": 0, "datasets": "{}"}
 #: What people have in common who become one cohort.
@@ -86,6 +88,9 @@ class Replay:
     charges: int = 0
     registrations: int = 0
     entries: int = 0
+    #: Lines and their hashes, one out of so many: whoever looks at an old line need not follow the chain to its end.
+    marks: list[tuple[int, str]] = field(default_factory=list)
+    apart: int = 64
     live: set[str] = field(default_factory=set)
     ended: list[Asked] = field(default_factory=list)
     registered: list[dict[str, Any]] = field(default_factory=list)
@@ -116,7 +121,19 @@ class Replay:
         self.line, self.head = seq, held
         said: dict[str, Any] = json.loads(body)
         self._take(seq, kind, at, said)
+        if seq % self.apart == 0:
+            self._remember()
         return said
+
+    def list_moves(self) -> dict[int, tuple[int, str]]:
+        """Who moved since the newest registrations, by the lines of these: (up to which line, as a hash)."""
+        return {self.newest[name]["seq"]: (self.line, known) for name, known in self.moved.items()}
+
+    def _remember(self) -> None:
+        self.marks.append((self.line, self.head))
+        if len(self.marks) > _MARKS:
+            self.apart *= 2
+            self.marks = [(line, known) for line, known in self.marks if line % self.apart == 0]
 
     def _take(self, seq: int, kind: str, at: str, body: dict[str, Any]) -> None:
         match kind:

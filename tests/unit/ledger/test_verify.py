@@ -18,7 +18,7 @@ import pytest
 
 import epsilons.ledger
 from epsilons.errors import LedgerError
-from epsilons.ledger import recount
+from epsilons.ledger import journal, recount, replay
 from epsilons.ledger.consent import Word
 from epsilons.ledger.journal import START, chain, to_json
 from epsilons.ledger.ledger import Ledger
@@ -415,6 +415,55 @@ def test_an_answer_forged_together_with_its_line_does_not_leave(noted: Ledger) -
                 look()
 
 
+@pytest.fixture
+def aged(noted: Ledger) -> Ledger:
+    """Many lines later, and verified."""
+    for number in range(200):
+        noted.set_quota("office", nano=nano("5"), questions=number + 9)
+    noted.verify(thorough=False)
+    return noted
+
+
+def test_an_old_answer_is_held_to_the_next_line_that_is_known(aged: Ledger, monkeypatch: pytest.MonkeyPatch) -> None:
+    """So that it takes the same time however old it is."""
+    lines = list[int]()
+    monkeypatch.setattr(journal, "chain", lambda *line: lines.append(line[1]) or chain(*line))
+    found = aged.find(key("stored"))
+    assert found is not None
+    assert found.answer == b"42"
+    assert max(lines) == 64
+    lines.clear()
+    assert aged.find(key("open")) is not None  # it may still be given back, by any line
+    assert max(lines) > 200
+    lines.clear()
+    aged._marks = {}
+    assert aged.find(key("stored")) is not None
+    assert max(lines) > 200
+
+
+@pytest.mark.parametrize("chained", [False, True])
+def test_an_old_answer_that_was_edited_does_not_pass_a_known_line(aged: Ledger, chained: bool) -> None:
+    """Nor together with its line, nor with all hashes from there on."""
+    forged = {"number": 1, "answer": hashlib.sha256(b"43").hexdigest()}
+    assert aged.find(key("stored")) is not None
+    with aged._database.write() as connection:
+        connection.execute("UPDATE reservations SET answer = :answer WHERE number = 1", {"answer": b"43"})
+        if chained:
+            connection.execute("UPDATE journal SET body = :body WHERE kind = 'store'", {"body": to_json(forged)})
+            rewritten(lambda kind, body: body)(connection)
+    for look in (lambda: aged.find(key("stored")), lambda: aged.answers(1)):
+        with pytest.raises(LedgerError, match="has diverged" if chained else "not the one that was released"):
+            look()
+
+
+def test_lines_are_marked_ever_further_apart(aged: Ledger, monkeypatch: pytest.MonkeyPatch) -> None:
+    hashes = dict(aged._read(lambda connection: connection.execute("SELECT seq, hash FROM journal").fetchall()))
+    assert aged._marks == {line: hashes[line] for line in range(64, len(hashes), 64)}
+    monkeypatch.setattr(replay, "_MARKS", 2)
+    aged.verify()
+    assert aged._marks == {line: hashes[line] for line in range(128, len(hashes), 128)}
+
+
 @pytest.mark.parametrize("what", ["gone", "edited", "torn", "of another kind", "of another line", "of another ledger"])
 def test_a_note_that_the_head_does_not_know_is_not_believed(noted: Ledger, tmp_path: Path, what: str) -> None:
     """Everything is followed again then; a note beside an edited ledger helps nobody."""
@@ -424,7 +473,7 @@ def test_a_note_that_the_head_does_not_know_is_not_believed(noted: Ledger, tmp_p
     if what == "gone":
         note.unlink()
     elif what == "of another kind":
-        text = f"{first}\n" + rest.replace('"kind":2', '"kind":1')
+        text = f"{first}\n" + rest.replace('"kind":3', '"kind":2')
     elif what == "of another line":
         text = f"{known['ledger']} {START}\n{rest}"
     elif what == "of another ledger":
