@@ -87,7 +87,7 @@ class Attempt:
         if not known and needs_rough_count(asked, concerned, self.registry.names):
             asked, rough = self._count_roughly()
         _, spendable = spendable_for(asked, concerned, self.registry.names)
-        spendable = spendable.beside(self.cohorts)
+        spendable = spendable.among(self.cohorts)
         self.asked.question.statistic.check_people(spendable.levels)
         if self.planned is not None and self.planned.levels != spendable.levels:
             what = "What people have left has changed since this plan was made."

@@ -170,7 +170,7 @@ class Dataset(Registered, Asking):
                 known += tuple(one for one in found if one.name not in certain)
                 asked = replace(asked, question=guessing_all(asked.question, known))
             share, spendable = spendable_for(asked, cohorts, self._registry.names)
-            spendable = spendable.beside(everyone)
+            spendable = spendable.among(everyone)
         if spendable.levels.all_public:
             raise NothingToPlanError("There is nothing to plan.", rule="Everyone is public: answers are exact.")
 
