@@ -82,13 +82,15 @@ class Attempt:
     def plan(self) -> Sketch:
         """From public facts: how much everybody may be charged, and the mechanism that uses it."""
         rough = None
-        concerned = find_concerned(self.asked, self.facts, self.cohorts)
+        by_levels = self.asked.concerns_levels
+        concerned = find_concerned(self.asked, self.facts, self.cohorts) if by_levels else self.cohorts
         asked, known = size_by_roster(self.asked, self.facts, concerned)
         if not known and needs_rough_count(asked, concerned, self.registry.names):
             asked, rough = self._count_roughly()
         _, spendable = spendable_for(asked, concerned, self.registry.names)
-        spendable = spendable.among(self.cohorts)
-        self.asked.question.statistic.check_people(spendable.levels)
+        spendable = spendable.among(self.cohorts) if by_levels else spendable
+        if asked.question.statistic.family == "order":
+            asked.question.statistic.check_people(spendable.levels)
         if self.planned is not None and self.planned.levels != spendable.levels:
             what = "What people have left has changed since this plan was made."
             raise PlanError(what, rule="Nothing was charged.", suggest="plan again, and ask then")
