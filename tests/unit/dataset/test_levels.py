@@ -15,6 +15,8 @@ from epsilons.arguments.checks import ASSUMPTIONS
 from epsilons.dataset.question import ABOUT_PREFERENCES, BY_THE_ROSTER, ROWS_ARE_PRIVATE
 
 WORDS = {"strict": 0.05, "standard": 0.5, "open": 2.0}
+#: Of intervals that end where nothing else is possible, whatever the noise.
+SURE = 0.999999
 CHOSEN = ["strict"] * 50 + ["standard"] * 30 + ["open"] * 20
 
 
@@ -172,22 +174,26 @@ def test_a_total_over_rows_of_a_level_is_one_of_no_more_people_than_may_have_the
     asked = {"share": 0.001, "fresh": True}
     for _ in range(4):
         by = people.count(by={"privacy": ["open", "strict"], "wage": [0.0, 100.0]}, **asked)
-        for (level, _), (low, high) in by.interval().items():
+        for (level, _), (low, high) in by.interval(SURE).items():
             assert 0 <= low <= high == {"open": 100, "strict": 50}[level]
-        assert all(by.value[key] <= by.interval()[key][1] and by.error[key] <= 100 for key in by.value)
+        assert all(by.value[key] <= by.interval(SURE)[key][1] and by.error[key] <= 100 for key in by.value)
     both = people.count(where="privacy = 'open' AND wage > 10", **asked)
-    assert both.interval()[1] == pytest.approx(20, abs=1e-3)
-    assert people.count(where="privacy = 'open' OR wage > 10", **asked).interval()[1] == pytest.approx(100, abs=1e-3)
+    assert both.interval(SURE)[1] == pytest.approx(20, abs=1e-3)
+    assert people.count(where="privacy = 'open' OR wage > 10", **asked).interval(SURE)[1] == pytest.approx(
+        100, abs=1e-3
+    )
     bins = people.histogram("wage", edges=[0, 50, 100], where="privacy <> 'strict'", **asked)
-    assert max(high for _, high in bins.interval().values()) == pytest.approx(50, abs=1e-3)
+    assert max(high for _, high in bins.interval(SURE).values()) == pytest.approx(50, abs=1e-3)
     for _ in range(4):
         total = people.sum("wage", bounds=(-10, 100), where="privacy = 'strict' AND wage > 10", **asked)
-        assert total.interval() == (-10 * 50, 100 * 50)
+        assert total.interval(SURE) == (-10 * 50, 100 * 50)
         assert -10 * 50 <= total.value <= 100 * 50
         assert total.error <= 110 * 50
     people.set_level({99: "strict", 98: "strict", 0: "open"})
     # Rows keep the word of their source; whom a condition concerns is what holds now.
-    assert people.count(where="privacy = 'open' AND wage > 10", **asked).interval()[1] == pytest.approx(19, abs=1e-3)
+    assert people.count(where="privacy = 'open' AND wage > 10", **asked).interval(SURE)[1] == pytest.approx(
+        19, abs=1e-3
+    )
 
 
 SEVERAL = pd.DataFrame(
@@ -209,7 +215,7 @@ def test_only_those_are_used_and_pay_whose_preference_on_the_roster_meets_a_cond
             counted = people.count(where="privacy = 'open'", of="people")
             assert counted.value == 20
             total = people.count(where=f"{where} AND wage > 2", share=0.001)
-            assert total.interval()[1] <= 40
+            assert total.interval(SURE)[1] <= 40
             mean = people.mean("wage", bounds=(0, 100), where=where, share=0.9)
             assert any(BY_THE_ROSTER in caveat for caveat in mean.guarantee.caveats)
             assert [grant for grant, paid in mean.charges.items() if paid] == [levels["open"]]
@@ -256,9 +262,9 @@ def test_no_total_is_cut_below_what_rows_of_several_words_can_add_up_to() -> Non
                     counted = people.count(where=where, of="people", share=0.001, fresh=True)
                     concerned = {one for one, word in roster.items() if meets(word)} or set(whose)
                     most = len({who for who, word in pairs if who in concerned and meets(word)})
-                    assert round(counted.interval()[1], 3) >= most
+                    assert round(counted.interval(SURE)[1], 3) >= most
                 groups = people.count(by={"privacy": order, "wage": [1.0]}, of="people", share=0.001, fresh=True)
-                for (level, _), (_, high) in groups.interval().items():
+                for (level, _), (_, high) in groups.interval(SURE).items():
                     assert round(high, 3) >= len({who for who, word in pairs if word == level})
 
 
@@ -267,7 +273,7 @@ def test_a_column_of_epsilons_says_nothing_of_single_rows() -> None:
     grants = eps.Preferences.from_column("epsilon")
     with eps.Dataset(frame, person="id", preferences=grants, ledger="memory", rows_per_person=2) as people:
         counted = people.count(where="epsilon = 2 AND wage > 20", of="people", share=0.001)
-        assert counted.interval()[1] == pytest.approx(2, abs=1e-3)
+        assert counted.interval(SURE)[1] == pytest.approx(2, abs=1e-3)
 
 
 def test_an_error_is_reached_by_the_roster_without_a_rough_count(people: eps.Dataset) -> None:
