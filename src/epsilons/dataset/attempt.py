@@ -14,7 +14,7 @@ from functools import cached_property
 from epsilons.arguments.checks import LEAST_SHARE
 from epsilons.arguments.reading import AskOptions
 from epsilons.dataset.facts import TableFacts
-from epsilons.dataset.levels import count_levels, counts_levels, cut_to_roster, know_fraction
+from epsilons.dataset.levels import count_levels, counts_levels, cut_to_roster, find_concerned, know_fraction
 from epsilons.dataset.people import TablePeople
 from epsilons.dataset.question import TableQuestion, question_key
 from epsilons.dataset.registry import Registry
@@ -81,13 +81,16 @@ class Attempt:
 
     def plan(self) -> Sketch:
         """From public facts: how much everybody may be charged, and the mechanism that uses it."""
-        rough, statistic = None, self.asked.question.statistic
-        asked, known = size_by_roster(self.asked, self.facts, self.cohorts)
-        if not known and needs_rough_count(asked, self.registry):
+        rough = None
+        by_levels = self.asked.concerns_levels
+        concerned = find_concerned(self.asked, self.facts, self.cohorts) if by_levels else self.cohorts
+        asked, known = size_by_roster(self.asked, self.facts, concerned)
+        if not known and needs_rough_count(asked, concerned, self.registry.names):
             asked, rough = self._count_roughly()
-        _, spendable = spendable_for(asked, self.cohorts, self.registry.names)
-        if statistic.scope is None:
-            statistic.check_people(spendable.levels)
+        _, spendable = spendable_for(asked, concerned, self.registry.names)
+        spendable = spendable.among(self.cohorts) if by_levels else spendable
+        if asked.question.statistic.family == "order":
+            asked.question.statistic.check_people(spendable.levels)
         if self.planned is not None and self.planned.levels != spendable.levels:
             what = "What people have left has changed since this plan was made."
             raise PlanError(what, rule="Nothing was charged.", suggest="plan again, and ask then")
@@ -109,17 +112,15 @@ class Attempt:
         of its own at the door, reserved before data is read, and stored: a repeat finds it. What is decided here is
         decided from what was released.
         """
-        scope, registry, names = self.asked.question.statistic.scope, self.registry, self.registry.names
+        scope, names = self.asked.question.statistic.scope, self.registry.names
         assert scope is not None
         paid = Counter[int | None]()
-        share = _ROUGH * _reach_error(
-            _sized(self.asked, 1 / scope.cells), registry.ledger.cohorts(registry.dataset), names
-        )
+        share = _ROUGH * _reach_error(_sized(self.asked, 1 / scope.cells), self._read_concerned(), names)
         while True:
             share = min(max(share, LEAST_SHARE), _ROUGH)
             answer = replace(self, asked=rough_count(self.asked, self.facts, share), planned=None).release()
             paid.update({grant: loss or 0 for grant, loss in answer.guarantee.losses})
-            cohorts, sure = registry.ledger.cohorts(registry.dataset), max(answer.value - answer.error, 1.0)
+            cohorts, sure = self._read_concerned(), max(answer.value - answer.error, 1.0)
             rows = sum(cohort.people for cohort in list_active(cohorts)) * scope.average
             fraction = min(sure / rows, 1.0) / scope.cells
             sized, good = _sized(self.asked, fraction), share == _ROUGH or 2 * answer.error <= sure
@@ -134,6 +135,10 @@ class Attempt:
                     found = replace(sized, options=replace(sized.options, share=taken, error=None))
                     return found, RoughCount(fraction, tuple(paid.items()))
             share *= _MORE
+
+    def _read_concerned(self) -> Sequence[Cohort]:
+        """Whom the question concerns, with what they have left at this moment."""
+        return find_concerned(self.asked, self.facts, self.registry.ledger.cohorts(self.registry.dataset))
 
     def resume(self, held: Reservation) -> Sketch:
         """The plan that was charged, out of the ledger."""
@@ -151,7 +156,8 @@ class Attempt:
         made = make_release(sketch.mechanism, sketch.question, people, entropy, *facts)
         if asked.rows_by_preference == "no":
             return made
-        return cut_to_roster(made, asked, self.facts, self.cohorts, self.registry.dataset)
+        concerned = find_concerned(asked, self.facts, self.cohorts)
+        return cut_to_roster(made, asked, self.facts, concerned, self.registry.dataset)
 
 
 def size_by_roster(
@@ -162,16 +168,13 @@ def size_by_roster(
     return replace(asked, question=guessing_all(asked.question, known)) if known else asked, known
 
 
-def needs_rough_count(asked: TableQuestion, registry: Registry) -> bool:
+def needs_rough_count(asked: TableQuestion, cohorts: Sequence[Cohort], names: Mapping[float, str]) -> bool:
     """Whether an error is to be reached that depends on how many meet a condition, and nobody said how many do."""
     options, scope = asked.options, asked.question.statistic.scope
     if options.error is None or options.density is not None or asked.where is None or scope is None:
         return False
-    cohorts, guess = registry.ledger.cohorts(registry.dataset), scope.fraction
-    few, guessed, many = (
-        _predict(_sized(asked, part), Fraction(1), cohorts, registry.names)
-        for part in (guess / 2, guess, min(2 * guess, 1.0))
-    )
+    parts = (scope.fraction / 2, scope.fraction, min(2 * scope.fraction, 1.0))
+    few, guessed, many = (_predict(_sized(asked, part), Fraction(1), cohorts, names) for part in parts)
     return max(few, many) > guessed
 
 
@@ -182,7 +185,8 @@ def rough_count(asked: TableQuestion, facts: TableFacts, share: Fraction) -> Tab
         where = Several((where, Comparison(facts.schema.find(asked.column), "IS NOT NULL")), True)
     options = AskOptions(assume=told.assume, share=share, where=told.where, analyst=told.analyst, entropy=told.entropy)
     question = Question.of(Count(Scope(facts.rows), "rows"), options, facts.neighbors)
-    return TableQuestion(question, None, where, None, asked.notes[1:], options)
+    levels = asked.concerns_levels
+    return TableQuestion(question, None, where, None, asked.notes[1:], options, concerns_levels=levels)
 
 
 def _sized(asked: TableQuestion, fraction: float) -> TableQuestion:

@@ -31,6 +31,8 @@ class TableFacts:
     #: The column of this table that holds people's preferences, and the epsilons of the names in it, if it has names.
     preference: str | None = None
     levels: Mapping[str, float] = field(default_factory=dict)
+    #: Whether that column holds names of levels.
+    named: bool = False
     #: What answers are cited by.
     name: str = ""
     version: str = ""
@@ -52,10 +54,16 @@ class TableFacts:
             complete=frozenset(about["complete"]),
             bounds={name: (low, high) for name, (low, high) in about["bounds"].items()},
             preference=about.get("preference"),
+            named=bool(about.get("named")) and about.get("preference") is not None,
             keys=about["keys"],
             public=frozenset(about["public"]),
             **more,
         )
+
+    @property
+    def tells_apart(self) -> bool:
+        """Whether no two names of levels stand for the same epsilon, so that a grant has one name at most."""
+        return len(set(self.levels.values())) == len(self.levels)
 
     def describe_columns(self) -> tuple[tuple[str, str, str], ...]:
         """Every column: its name, what it holds, what is known of it."""

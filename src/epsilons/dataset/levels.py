@@ -11,7 +11,7 @@ from epsilons.dataset.question import TableQuestion
 from epsilons.engines.base import TEXT
 from epsilons.engines.trees import Canonical, canonical
 from epsilons.guarantee import PERSONALIZED, ROSTER_IS_PUBLIC, Guarantee, to_epsilon
-from epsilons.ledger.consent import PUBLIC_CODE, read_text
+from epsilons.ledger.consent import PUBLIC_CODE, rank_openness, read_text
 from epsilons.ledger.statements import read_rosters
 from epsilons.ledger.values import Cohort, list_active
 from epsilons.mechanisms.base import Account
@@ -29,7 +29,7 @@ def counts_levels(asked: TableQuestion, facts: TableFacts) -> bool:
     It knows what people granted, not by which of two names for the same epsilon; and people, not how many rows they
     have, which is private unless everyone has one at most.
     """
-    if not asked.on_preference or not _tells_apart(facts):
+    if not asked.on_preference or not facts.tells_apart:
         return False
     alone = asked.column is None if asked.kind == "count" else asked.by is None
     counting = _counting(asked)
@@ -41,14 +41,23 @@ def _counting(asked: TableQuestion) -> Counting | None:
     return statistic if isinstance(statistic, Counting) else None
 
 
-def _tells_apart(facts: TableFacts) -> bool:
-    return len(set(facts.levels.values())) == len(facts.levels)
+def find_concerned(asked: TableQuestion, facts: TableFacts, cohorts: Sequence[Cohort]) -> Sequence[Cohort]:
+    """Those whose preference, as it holds now, can meet the condition: nobody else is used, and nobody else pays.
+
+    That is public, and read off the roster, never off rows. Epsilons were rounded down on their way to it, so that a
+    column of numbers excludes nobody; nor does a condition that nobody meets.
+    """
+    words, where = _Words(facts), asked.where
+    if where is None or not asked.concerns_levels:
+        return cohorts
+    found = [one for one in cohorts if where.allows(facts.preference or "", words.value(one.granted))]
+    return found if list_active(found) else cohorts
 
 
 def know_fraction(asked: TableQuestion, facts: TableFacts, cohorts: Sequence[Cohort]) -> tuple[Known, ...]:
     """Where preferences alone decide on rows: the part of people that is asked about, of groups their average."""
     scope = asked.question.statistic.scope
-    if scope is None or asked.options.density is not None or not _tells_apart(facts):
+    if scope is None or asked.options.density is not None or not facts.tells_apart:
         return ()
     people, words = _people_by_grant(cohorts), _Words(facts)
     meeting = _meeting(asked, people, words)
@@ -61,9 +70,9 @@ def know_fraction(asked: TableQuestion, facts: TableFacts, cohorts: Sequence[Coh
 def cut_to_roster(
     made: Release, asked: TableQuestion, facts: TableFacts, cohorts: Sequence[Cohort], dataset: int
 ) -> Release:
-    """A total over people who also chose something is one of no more people than did, whose number is public."""
+    """A total over rows that name a level is one of no more people than may have such rows, whose number is public."""
     statistic, bars = asked.question.statistic, made.models
-    if statistic.family != "linear" or not bars or not _tells_apart(facts):
+    if statistic.family != "linear" or not bars or not facts.tells_apart:
         return made
     most = _Words(facts).count_possible(asked, cohorts, dataset)
     limits = [cast(Additive, statistic).limits(people) for people in most for _ in range(len(bars) // len(most))]
@@ -131,33 +140,38 @@ class _Words:
         return self._named.get(grant) if column.family == TEXT else canonical(to_epsilon(grant), column)
 
     def count_possible(self, asked: TableQuestion, cohorts: Sequence[Cohort], dataset: int) -> list[int]:
-        """How many people at most a group, or the condition alone, is about: by what holds for them now, or by what
-        their source says, since rows keep its word when people change their minds."""
-        name, where, keys = self.facts.preference or "", asked.where, self._keys_of(asked)
+        """How many people at most a group, or the condition alone, is about.
+
+        A person's rows may name several levels, of which the strictest is the source's word for them: the row that is
+        looked at names this level or a more open one, or none, whatever holds for its person now. A column of numbers
+        was rounded down on its way to the roster, and tells nothing about a row.
+        """
+        keys, active = self._keys_of(asked), list_active(cohorts)
+        if not self.facts.named:
+            return [sum(cohort.people for cohort in active)] * len(keys)
         codes = {word: PUBLIC_CODE if grant is None else grant for grant, word in self._named.items()}
         found = [0] * len(keys)
-        for cohort in list_active(cohorts):
-            word = read_text(read_rosters(cohort.datasets).get(dataset, ""), codes)
-            grants = {cohort.granted}
-            if word is None or not word.said:
-                grants.add(0)  # the row may hold anything but a level
-            else:
-                grants.add(None if word.code == PUBLIC_CODE else word.code)
-                if where is not None and not any(where.allows(name, self.value(grant)) for grant in grants):
-                    continue
+        for cohort in active:
+            said = read_text(read_rosters(cohort.datasets).get(dataset, ""), codes)
+            least = 0 if said is None else rank_openness(said.code)
+            words = [word for word, code in codes.items() if rank_openness(code) >= least]
+            here = [word for word in [None, *words] if self._allows(asked, word)]
             for at, key in enumerate(keys):
-                found[at] += cohort.people if key == () or key[0] in grants else 0
+                found[at] += cohort.people if (here if key == () else key[0] in here) else 0
         return found
 
-    def _keys_of(self, asked: TableQuestion) -> list[tuple[int | None, ...]]:
-        """Of each group the grant that its key stands for, if preferences are among its columns."""
+    def _allows(self, asked: TableQuestion, word: str | None) -> bool:
+        return asked.where is None or asked.where.allows(self.facts.preference or "", word)
+
+    def _keys_of(self, asked: TableQuestion) -> list[tuple[Any, ...]]:
+        """Of each group the word that is its key, if preferences are among its columns."""
         if asked.by is None:
             return [()]
         columns = [kind.name for kind in asked.by.columns]
         if self.facts.preference not in columns:
             return [()] * asked.by.count
         place = columns.index(self.facts.preference)
-        return [(self.grant(label[place] if len(columns) > 1 else label),) for label in asked.by.labels]
+        return [(label[place] if len(columns) > 1 else label,) for label in asked.by.labels]
 
     def grant(self, key: Any) -> int | None:
         """What a key of the column stands for; 0 for what nobody can choose."""

@@ -22,6 +22,9 @@ from epsilons.summaries.columns import Keys
 from epsilons.summaries.words import word_names
 
 ABOUT_PREFERENCES = "It is about preferences themselves, so nothing is assumed about how they relate to values."
+BY_THE_ROSTER = (
+    "Only people are used, and charged, whose preference on the roster can meet the condition, whatever their rows say."
+)
 ROWS_ARE_PRIVATE = "How many rows people have is private, and charged for; how many people there are is free."
 _FEATURES = Argument("features", ["age", "schooling"])
 _MODEL_BOUNDS = Argument("bounds", {"wage": (0, 100), "age": (15, 90)})
@@ -41,6 +44,8 @@ class TableQuestion:
     on_preference: bool = field(default=False, kw_only=True)
     #: Whether preferences decide which rows it is about: not at all, among other columns, or alone.
     rows_by_preference: Literal["no", "also", "alone"] = field(default="no", kw_only=True)
+    #: Whether its condition is about levels by name, so that the roster says whom it can concern.
+    concerns_levels: bool = field(default=False, kw_only=True)
 
     @property
     def kind(self) -> str:
@@ -99,6 +104,8 @@ def parse_question(call: Call, facts: TableFacts) -> TableQuestion:
     on_preference = looked_at == {facts.preference}
     if facts.preference in looked_at:
         options, note = replace(options, assume=math.inf, bought=None), f"{note} {ABOUT_PREFERENCES}"
+    levels = facts.named and facts.tells_apart and where is not None and facts.preference in where.columns
+    note = f"{note} {BY_THE_ROSTER}" if levels else note
     if on_preference and facts.rows > 1 and entry.column == "optional":
         note = f"{note} {ROWS_ARE_PRIVATE}"
     capped = f"At most {facts.rows} rows of each person are used, and all of them are protected together."
@@ -107,7 +114,7 @@ def parse_question(call: Call, facts: TableFacts) -> TableQuestion:
     among: Literal["no", "also", "alone"] = "also" if facts.preference in rows_by else "no"
     among = "alone" if rows_by == {facts.preference} else among
     told = question, column, where, by, notes, options
-    return TableQuestion(*told, on_preference=on_preference, rows_by_preference=among)
+    return TableQuestion(*told, on_preference=on_preference, rows_by_preference=among, concerns_levels=levels)
 
 
 def _with_keys(by: Any, facts: TableFacts) -> Any:

@@ -20,7 +20,7 @@ from epsilons.dataset.asking import Asking
 from epsilons.dataset.attempt import Attempt, NothingToPlanError, needs_rough_count, size_by_roster, spendable_for
 from epsilons.dataset.batch import Batch
 from epsilons.dataset.known import find_known
-from epsilons.dataset.levels import FROM_THE_ROSTER, counts_levels
+from epsilons.dataset.levels import FROM_THE_ROSTER, counts_levels, find_concerned
 from epsilons.dataset.question import TableQuestion, parse_question, question_key
 from epsilons.dataset.registered import Registered
 from epsilons.dataset.rows import follow
@@ -160,7 +160,8 @@ class Dataset(Registered, Asking):
             raise NothingToPlanError("There is nothing to plan.", rule=FROM_THE_ROSTER)
         with self._lock:
             self._refresh()
-            cohorts = self.ledger.cohorts(self._registry.dataset)
+            everyone = self.ledger.cohorts(self._registry.dataset)
+            cohorts = find_concerned(asked, self._facts, everyone)
             asked, known = size_by_roster(asked, self._facts, cohorts)
             certain = {one.name for one in known}
             if past:
@@ -169,6 +170,7 @@ class Dataset(Registered, Asking):
                 known += tuple(one for one in found if one.name not in certain)
                 asked = replace(asked, question=guessing_all(asked.question, known))
             share, spendable = spendable_for(asked, cohorts, self._registry.names)
+            spendable = spendable.among(everyone)
         if spendable.levels.all_public:
             raise NothingToPlanError("There is nothing to plan.", rule="Everyone is public: answers are exact.")
 
@@ -183,7 +185,7 @@ class Dataset(Registered, Asking):
         plan = Plan.make(asked.question, spendable.levels, Fraction(1), settings, options.mechanism, ask_row)
         accounts = [spendable.account([charge for _, charge in row.account.losses]) for row in plan.rows]
         rows = [replace(row, account=one, share=share) for row, one in zip(plan.rows, accounts, strict=True)]
-        first = not certain and needs_rough_count(asked, self._registry)
+        first = not certain and needs_rough_count(asked, cohorts, self._registry.names)
         plan = replace(plan, rows=tuple(rows), of_grants=share, counts_first=first, known=known)
         return plan
 

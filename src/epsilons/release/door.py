@@ -92,6 +92,11 @@ class Spendable:
         epsilons = [to_epsilon(grant) for grant in levels.grants]
         return cls(replace(levels, names=dict(zip(epsilons, shown, strict=True))), place, granted, idle, names)
 
+    def among(self, everyone: Sequence[Cohort]) -> Spendable:
+        """The same on a roster that has others, too, who are not used."""
+        grants = (cohort.granted for cohort in list_active(everyone) if cohort.id not in self.place)
+        return replace(self, idle=tuple(dict.fromkeys((*self.idle, *grants))))
+
     def to_plain(self) -> dict[str, Any]:
         """For the ledger, which keeps the level of every cohort beside its charge, a row each.
 

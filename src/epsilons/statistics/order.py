@@ -169,9 +169,10 @@ class Order(Statistic):
         return min(math.floor(self.q_asked * people), people - 1)
 
     def check_people(self, levels: Levels) -> None:
-        k = (self.from_high or 0) + 1
-        if k > levels.size:
-            what = ("There is no ", Argument("k", k), f" among {show_count(levels.size, 'person', 'people')}.")
+        k, rows = (self.from_high or 0) + 1, 1 if self.scope is None else self.scope.rows
+        if k > levels.size * rows:
+            each = "" if rows == 1 else f" with at most {show_count(rows, 'row')} each"
+            what = ("There is no ", Argument("k", k), f" among {show_count(levels.size, 'person', 'people')}{each}.")
             raise PlanError(what, suggest=("a smaller ", Argument("k")))
 
     def misfit(self, weighting: Weighting) -> str | None:

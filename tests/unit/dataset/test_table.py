@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import logging
 import math
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -268,3 +269,19 @@ def test_a_dataset_that_was_opened_elsewhere_keeps_its_ledger(tmp_path: Path) ->
     assert len(ledger.history()) == 1
     with dataset(ledger=f"sqlite:///{tmp_path / 'a.ledger'}") as people:
         assert "a.ledger" in people.describe().ledger
+
+
+def test_a_rank_that_nobody_can_have_is_refused_by_plans_and_answers_alike() -> None:
+    """Before anybody is charged; as many ranks as people may have rows."""
+    frame = pa.table({"id": np.repeat(np.arange(20), 2), "wage": np.linspace(0, 100, 40), "half": ["a", "b"] * 20})
+    asked: dict[str, Any] = {"bounds": (0, 100), "share": 0.01}
+    for rows in (1, 2):
+        with eps.Dataset(frame, person="id", preferences=1.0, ledger="memory", rows_per_person=rows) as people:
+            for some in ({}, {"where": "wage > 20"}, {"by": {"half": ["a", "b"]}}):
+                for k in (20 * rows + 1, 10**40):
+                    for ask in (people.kth_largest, partial(people.plan, "kth_largest")):
+                        with pytest.raises(PlanError, match="There is no k"):
+                            ask("wage", k=k, **asked, **some)
+            assert not people.history()
+            assert people.plan("kth_largest", "wage", k=20 * rows, **asked).rows
+            assert people.kth_largest("wage", k=20 * rows, **asked).number == 1
