@@ -31,7 +31,7 @@ def answering(monkeypatch: pytest.MonkeyPatch, *replies: Any) -> HttpAggregator:
 
     monkeypatch.setattr(HttpAggregator, "_once", once)
     monkeypatch.setattr(module.time, "sleep", lambda _: None)
-    return HttpAggregator("http://aggregator", patience=30)
+    return HttpAggregator("http://aggregator", patience=30, insecure=True)
 
 
 ASKED: dict[str, Callable[[HttpAggregator], Any]] = {
