@@ -31,7 +31,8 @@ from epsilons.noise import Entropy, system
 from epsilons.storage import is_loopback
 
 _FIRST_WAIT, _LONGEST_WAIT = 0.05, 1.0
-_SECONDS_TO_CONNECT, _SECONDS_FOR_A_REPLY = 5, 600
+#: To connect and to say its key, which every talk begins with; and to check or add up all that it has.
+_SECONDS_FOR_A_SIGN, _SECONDS_FOR_A_REPLY = 5, 600
 #: Reports are sent in requests of about this size, well below what an aggregator takes.
 _BYTES_AT_ONCE = 1 << 20
 #: So many batches wait for a slow aggregator before the sender waits as well.
@@ -114,7 +115,7 @@ class HttpAggregator:
 
     def key(self) -> str:
         """The key that owners seal to, as the aggregator itself says."""
-        return str(_entry(self._ask("GET", "/v1/key"), "key", str))
+        return str(_entry(self._ask("GET", "/v1/key", seconds=_SECONDS_FOR_A_SIGN), "key", str))
 
     def enter(self, document: Any) -> bytes:
         collection = Collection.from_dict(document).id
@@ -160,12 +161,15 @@ class HttpAggregator:
             self._connection.close()
             self._connection = None
 
-    def _ask(self, method: str, path: str, body: bytes = b"", *, outcomes: bool = False) -> bytes:
+    def _ask(
+        self, method: str, path: str, body: bytes = b"", *, outcomes: bool = False, seconds: float | None = None
+    ) -> bytes:
         give_up, wait = time.monotonic() + self._patience, _FIRST_WAIT
+        seconds = _SECONDS_FOR_A_REPLY if seconds is None else seconds
         while True:
             known = self._connection is not None
             try:
-                status, reply = self._once(method, path, body)
+                status, reply = self._once(method, path, body, seconds)
                 why = f"status {status}"
             except ssl.SSLCertVerificationError as error:
                 what = f"The certificate of the aggregator at {self.url} does not hold: {error.verify_message}."
@@ -196,12 +200,12 @@ class HttpAggregator:
             return reply
         raise ProtocolError(title, rule=detail)
 
-    def _once(self, method: str, path: str, body: bytes) -> tuple[int, bytes]:
+    def _once(self, method: str, path: str, body: bytes, seconds: float) -> tuple[int, bytes]:
         if self._connection is None:
             kind = http.client.HTTPSConnection if self._parts.scheme == "https" else http.client.HTTPConnection
-            self._connection = kind(self._parts.hostname or "", self._parts.port, timeout=_SECONDS_TO_CONNECT)
+            self._connection = kind(self._parts.hostname or "", self._parts.port, timeout=_SECONDS_FOR_A_SIGN)
             self._connection.connect()
-            self._connection.sock.settimeout(_SECONDS_FOR_A_REPLY)
+        self._connection.sock.settimeout(seconds)
         self._connection.request(method, self._parts.path.rstrip("/") + path, body, self._headers)
         reply = self._connection.getresponse()
         content = reply.read()

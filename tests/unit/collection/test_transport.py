@@ -23,7 +23,7 @@ def answering(monkeypatch: pytest.MonkeyPatch, *replies: Any) -> HttpAggregator:
     """An aggregator that gives these replies, one after the other; an exception is raised."""
     waiting = list(replies)
 
-    def once(self: HttpAggregator, method: str, path: str, body: bytes) -> tuple[int, bytes]:
+    def once(self: HttpAggregator, method: str, path: str, body: bytes, seconds: float) -> tuple[int, bytes]:
         reply = waiting.pop(0)
         if isinstance(reply, Exception):
             raise reply

@@ -6,6 +6,7 @@ import json
 import logging
 import tempfile
 import time
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -188,7 +189,8 @@ def _terms(file: str, place: Path, aggregators: list[Any], minimum: int, neighbo
     from epsilons.local.survey import Survey
 
     survey = Survey.load(file)
-    listed = tuple(Place(aggregator.url, aggregator.key()) for aggregator in aggregators)
+    with ThreadPoolExecutor(len(aggregators)) as pool:  # so that all that do not answer are named at once
+        listed = tuple(pool.map(lambda one: Place(one.url, one.key()), aggregators))
     if not place.exists():
         Collection.start(survey, listed, neighbors=neighbors, minimum=minimum).save(place)
     found = Collection.load(place)
