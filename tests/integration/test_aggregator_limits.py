@@ -111,7 +111,7 @@ def ended(one: socket.socket, within: float) -> tuple[float, bytes]:
 
 
 def test_slow_clients_are_left(tmp_path: Path) -> None:
-    with serving(tmp_path, head=0.5, report=1.0, requests=3) as (url, _):
+    with serving(tmp_path, head=0.5, report=2.5, requests=3) as (url, _):
         # Half a head; nothing at all; half a head on a connection that was good before.
         half, silent, later = connect(url), connect(url), connect(url)
         half.sendall(b"GET /v1/key HTT")
@@ -166,7 +166,11 @@ def test_a_reply_that_nobody_reads_is_dropped_after_a_while(tmp_path: Path, seco
 
 
 def _sockets(process: int) -> int:
-    return sum("socket" in str(file.readlink()) for file in Path(f"/proc/{process}/fd").iterdir())
+    found = 0
+    for file in Path(f"/proc/{process}/fd").iterdir():
+        with contextlib.suppress(FileNotFoundError):  # closed meanwhile
+            found += "socket" in str(file.readlink())
+    return found
 
 
 def _enter(folder: Path, url: str) -> Collection:
@@ -199,12 +203,12 @@ def test_an_aggregator_that_is_not_there_or_hangs_is_named_at_once(monkeypatch: 
         told: list[tuple[float, str]] = []
         start = time.monotonic()
         collection = Collection.start(survey(2), [Place(url, "ab" * 32), Place("http://127.0.0.1:1", "cd" * 32)])
-        courier = Courier(collection, patience=1.5, told=lambda line: told.append((time.monotonic() - start, line)))
+        courier = Courier(collection, patience=3, told=lambda line: told.append((time.monotonic() - start, line)))
         courier.send(OwnerClient(collection).reports([1])[0])
-        with pytest.raises(ProtocolError, match=r"No answer from the aggregator at http://127.0.0.1:\d+ within 1.5 s"):
+        with pytest.raises(ProtocolError, match=r"No answer from the aggregator at http://127.0.0.1:\d+ within 3 s"):
             courier.finish()
-    assert all(seconds < 1.2 for seconds, _ in told)
+    assert all(seconds < 2.5 for seconds, _ in told)
     assert [line for _, line in told] == [
-        "No answer from the aggregator at http://127.0.0.1:1 (Connection refused); trying for 1.5 s.",
-        f"No answer from the aggregator at {url} (TimeoutError); trying for 1.5 s.",
+        "No answer from the aggregator at http://127.0.0.1:1 (Connection refused); trying for 3 s.",
+        f"No answer from the aggregator at {url} (TimeoutError); trying for 3 s.",
     ]
