@@ -2,15 +2,11 @@
 
 from __future__ import annotations
 
-import contextlib
-import gc
-import io
 import json
 import pickle
 import subprocess
 import sys
 import time
-import warnings
 from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
@@ -18,10 +14,11 @@ from typing import Any
 import numpy as np
 import pytest
 
-from epsilons.cli import app
+from epsilons.collection import Publication
 from epsilons.collection.sealing import KEY_BYTES, OpeningKey
 from epsilons.errors import ProtocolError
 from support import ledger_servers
+from support.aggregator_processes import EPSILONS, epsilons, listening
 from support.collections_world import World, dump, paper_survey, sqlite_urls, survey
 
 #: Steps of an aggregator, each in a process of its own, forked from one that has loaded what they need. Which place a
@@ -139,44 +136,7 @@ def test_killed_at_every_place_nothing_acknowledged_is_lost_and_no_noise_drawn_t
     assert step("collect", collection, 0, ids) == stored
 
 
-EPSILONS = (sys.executable, "-m", "epsilons")
-
-
 # Over HTTP ------------------------------------------------------------------------------------------------------------
-
-
-def epsilons(*arguments: str, folder: Path) -> subprocess.CompletedProcess[str]:
-    """A command, in this process: starting one takes longer than most commands. The servers are always others."""
-    out, notes = io.StringIO(), io.StringIO()
-    with contextlib.chdir(folder), warnings.catch_warnings():
-        # The connections of a command end with its process.
-        warnings.simplefilter("ignore", ResourceWarning)
-        with contextlib.redirect_stdout(out), contextlib.redirect_stderr(notes):
-            status = app.main(list(arguments))
-        gc.collect()
-    return subprocess.CompletedProcess(arguments, status, out.getvalue(), notes.getvalue())
-
-
-@contextlib.contextmanager
-def listening(folder: Path, *names: str, options: tuple[str, ...] = ()) -> Iterator[list[str]]:
-    """Aggregators on free ports; their addresses."""
-    started = []
-    try:
-        for name in names:
-            own = ["--store", f"sqlite:///{name}.store", "--key", f"{name}.key", "--token", f"{name}.token"]
-            command = [*EPSILONS, "collect", "aggregator", *own, *options, "--port", "0"]
-            started.append(
-                subprocess.Popen(command, cwd=folder, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, text=True)
-            )
-        said = [process.stdout.readline().split() for process in started if process.stdout is not None]
-        assert all(len(words) == 2 for words in said)
-        yield [words[0] for words in said]
-    finally:
-        for process in started:
-            process.kill()
-            process.wait()
-            if process.stdout is not None:
-                process.stdout.close()
 
 
 #: Addresses, and files with tokens.
@@ -208,12 +168,11 @@ def test_a_collection_by_the_commands_alone(tmp_path: Path, pair: Pair) -> None:
     assert "epsilons collect send" in waiting.stderr.readline()
     waiting.kill()
     waiting.communicate()
-    sent = epsilons(
-        "collect", "send", "exam.toml.collection.json", "--state", "mine", "--answer", "option 1", folder=tmp_path
-    )
+    send = ("collect", "send", "exam.toml.collection.json", "--yes", "--state")
+    sent = epsilons(*send, "mine", folder=tmp_path, stdin="option 1\n")
     assert (sent.returncode, sent.stdout) == (0, "Stored by all 2 aggregators.\n"), sent.stderr
-    # The same command again sends the same bytes; an answer given now is not used.
-    again = epsilons("collect", "send", "exam.toml.collection.json", "--state", "mine", folder=tmp_path)
+    # The same bytes again, if that is meant.
+    again = epsilons(*send, "mine", "--again", folder=tmp_path)
     assert again.returncode == 0
     assert "option 1" not in (tmp_path / "mine").read_text()
     _send_many(tmp_path, 14)
@@ -226,14 +185,20 @@ def test_a_collection_by_the_commands_alone(tmp_path: Path, pair: Pair) -> None:
     found = json.loads(done.stdout)
     assert found["batches"][0]["reports"] == 15
     assert found["estimate"]["respondents"] == 15
-    assert json.loads((tmp_path / "out.json").read_text())["batches"] == found["batches"]
+    # The file has what the page promises: sums, estimate, intervals and guarantee; and it is a publication.
+    written = json.loads((tmp_path / "out.json").read_text())
+    assert written == found
+    assert written["batches"][0]["sums"]
+    assert all(len(one["interval"]) == 2 for one in written["estimate"]["options"])
+    assert written["guarantee"]["caveats"]
+    assert Publication.from_dict(written).batches[0].reports == 15
     # The same publication again; a late owner is refused; other terms under the same name are, too.
     assert json.loads(epsilons(*run, folder=tmp_path).stdout)["batches"] == found["batches"]
     plain = [part for part in run if part != "--json"]
     short, full = (" ".join(epsilons(*plain, *more, folder=tmp_path).stdout.split()) for more in ((), ("--verbose",)))
     assert short.endswith("if at least one aggregator is honest (more: --verbose).")
     assert "An owner who sends n reports" in full
-    late = epsilons("collect", "send", "exam.toml.collection.json", "--state", "late", "--answer", "1", folder=tmp_path)
+    late = epsilons(*send, "late", folder=tmp_path, stdin="1\n")
     assert late.returncode == 8
     assert "not open" in late.stderr
     other = epsilons(*run, "--neighbors", "replace", folder=tmp_path)
@@ -261,10 +226,10 @@ def test_the_papers_two_rounds_by_the_commands(tmp_path: Path, pair: Pair) -> No
     )  # fmt: skip
     assert coordinator.stderr is not None
     coordinator.stderr.readline()
-    send = ["collect", "send", "exam.toml.collection.json", "--state", "mine"]
+    send = ["collect", "send", "exam.toml.collection.json", "--yes", "--state", "mine"]
     early = epsilons(*send, "--round", "2", folder=tmp_path)
     assert early.returncode == 8
-    assert epsilons(*send, "--answer", "option 2", folder=tmp_path).returncode == 0
+    assert epsilons(*send, folder=tmp_path, stdin="option 2\n").returncode == 0
     collection = Collection.load(tmp_path / "exam.toml.collection.json")
     first, second = OwnerClient(collection).reports([1] * 12)
     aggregator = HttpAggregator(pair[0][0], token=pair[1][0].read_text().strip())
@@ -324,6 +289,7 @@ def _self_signed(folder: Path) -> tuple[str, str]:
     pem = serialization.Encoding.PEM
     plain = private.private_bytes(pem, serialization.PrivateFormat.PKCS8, serialization.NoEncryption())
     (folder / "certificate.pem").write_bytes(made.public_bytes(pem))
+    (folder / "certificate.key").touch(0o600)
     (folder / "certificate.key").write_bytes(plain)
     return str(folder / "certificate.pem"), str(folder / "certificate.key")
 

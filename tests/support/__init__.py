@@ -11,7 +11,7 @@
 | ledgers | `ledgers`, `ledger_model`, `ledger_recount`, `ledger_copies`, `ledger_clients`, `ledger_servers` |
 | one question on arrays, DuckDB and Spark | `fronts` |
 | Spark | `spark_session`, `spark_questions`, `spark_losses` |
-| collections | `collections_world` |
+| collections | `collections_world`, `aggregator_processes` |
 | processes that are killed at a named place | `faults` |
 """
 

@@ -16,19 +16,20 @@ noisy sum per level, of no fewer reports than the minimum. That is all that its 
 
 import hashlib
 import json
+import os
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import closing
 from dataclasses import dataclass
 from fractions import Fraction
 from functools import reduce
-from typing import Any
+from typing import Any, Self
 
 import numpy as np
 
 from epsilons.collection import reports as wire
 from epsilons.collection.proof import Words, add, in_range, round_challenge, to_words, total
 from epsilons.collection.reports import MalformedError, OutOfOrderError, Report, UnknownCollectionError, read_ids
-from epsilons.collection.sealing import ID_BYTES, SEALED_BYTES, OpeningKey, purpose
+from epsilons.collection.sealing import ID_BYTES, SEALED_BYTES, OpeningKey, purpose, read_secret
 from epsilons.collection.store import STORE_FORMAT, Store
 from epsilons.collection.terms import LEAST_BATCH, Collection
 from epsilons.errors import ProtocolError
@@ -69,12 +70,19 @@ class Aggregator:
         self._known: dict[bytes, _Entered] = {}
         self.key = str(key.public)
         with store.write() as connection:
-            found = connection.execute("SELECT format, key FROM identity").fetchone()
-            if found is None:
-                mine = {"format": STORE_FORMAT, "key": self.key}
-                connection.execute("INSERT INTO identity VALUES (1, :format, :key)", mine)
-            elif tuple(found) != (STORE_FORMAT, self.key):
-                raise ProtocolError("This store belongs to another aggregator.", suggest="the key it began with")
+            _found(connection, key)
+        key.unused = False
+
+    @classmethod
+    def begin(cls, store: Store, key_file: str | os.PathLike[str], **options: Any) -> Self:
+        """With the key in a file. Where there is none a new one is made, which only a new store takes."""
+        there = os.path.lexists(key_file)
+        key = OpeningKey.from_bytes(read_secret(key_file)) if there else OpeningKey.fresh()
+        made = cls(store, key, **options)
+        if not there:
+            # The store knows it first: a store whose key was never written has taken part in nothing, and begins anew.
+            key.save(key_file)
+        return made
 
     def enter(self, document: Any) -> bytes:
         """Take part in a collection; its id. A second time is no change."""
@@ -120,7 +128,8 @@ class Aggregator:
                 outcomes.append(_judge(report, share, digest, current, taken))
                 if outcomes[-1] == wire.STORED and (report.round_number, report.id) not in taken:
                     taken[report.round_number, report.id] = digest, report.level
-                    rows.append((entered.number, report.round_number, report.id, report.level, digest, share))
+                    kept = self._keep(entered, report, share or b"")
+                    rows.append((entered.number, report.round_number, report.id, report.level, digest, kept))
             connection.insert_many("reports", rows)
             reach("taking")
         reach("taken")
@@ -134,11 +143,14 @@ class Aggregator:
         explicit = wire.explicit_place(report.id, len(terms.aggregators)) == place
         if len(report.sealed) != SEALED_BYTES + (8 * terms.shape.words if explicit else wire.SEED_BYTES):
             return None
-        what_for = purpose(terms.id, place, report.round_number, report.level, report.id)
-        share = self._key.open(report.sealed, what_for)
+        share = self._key.open(report.sealed, _purpose(entered, report))
         if share is not None and explicit and not in_range(np.frombuffer(share, dtype="<u8").astype(np.uint64)):
             return None
         return share
+
+    def _keep(self, entered: _Entered, report: Report, share: bytes) -> bytes:
+        """What the store holds of a report: who reads the store alone learns nothing of the share."""
+        return self._key.keep(share, _purpose(entered, report))
 
     def close(self, collection: bytes, round_number: int) -> bytes:
         """Take no more reports of a round, and open the next one if there is one; the round's nonce."""
@@ -274,7 +286,8 @@ class Aggregator:
                 if stored is None:
                     raise OutOfOrderError("This batch was collected already.", rule="Each batch is collected once.")
                 what_for = purpose(terms.id, entered.place, n, level, report)
-                share = wire.read_share(stored, what_for, terms.shape.words)
+                opened = self._key.recall(stored, what_for)
+                share = None if opened is None else wire.read_share(opened, what_for, terms.shape.words)
                 if share is None:
                     raise ProtocolError("A stored share is damaged.", rule="The store was changed from outside.")
                 some.append(share)
@@ -283,6 +296,30 @@ class Aggregator:
                     some = []
         if some:
             yield np.stack(some)
+
+
+def _found(connection: Connection, key: OpeningKey) -> None:
+    """A store and its key are born together. What has taken part in nothing may be born once more."""
+    found = connection.execute("SELECT format, key FROM identity").fetchone()
+    if found is not None and found["format"] != STORE_FORMAT:
+        rule = f"Its format is {found['format']}; this release writes {STORE_FORMAT}, in which shares stay sealed."
+        hint = "publish with the release that wrote it; then a new store and a new key"
+        raise ProtocolError("Another release wrote this store.", rule=rule, suggest=hint)
+    mine = {"format": STORE_FORMAT, "key": str(key.public)}
+    if found is not None and found["key"] == mine["key"]:
+        return
+    if found is not None and connection.execute("SELECT 1 FROM collections").fetchone() is not None:
+        raise ProtocolError("This store belongs to another aggregator.", suggest="the key it began with")
+    if not key.unused:
+        rule = "With an old key it would add up the same reports once more, under fresh noise."
+        hint = "a new name for the key, or the old store"
+        raise ProtocolError("A new store needs a new key.", rule=rule, suggest=hint)
+    connection.execute("DELETE FROM identity")
+    connection.execute("INSERT INTO identity VALUES (1, :format, :key)", mine)
+
+
+def _purpose(entered: _Entered, report: Report) -> bytes:
+    return purpose(entered.terms.id, entered.place, report.round_number, report.level, report.id)
 
 
 def _round(connection: Connection, entered: _Entered) -> int:

@@ -27,7 +27,7 @@ _DOMAIN = b"epsilons share 1"
 _HEAD = struct.Struct(f"<{ID_BYTES}sBBI")
 
 #: In one request. What is refused is listed in the reply, so countless tiny reports would cost more than they weigh.
-MOST_REPORTS = 10_000
+MOST_REPORTS = 1_000
 
 STORED = "stored"
 #: Why a report is refused; nothing of it is kept.

@@ -2,20 +2,25 @@
 
 The aggregator that a share is for, the collection, the round, the level and the report's id are part of what is sealed
 (HPKE's info): a share moved to another report, round or collection cannot be opened.
+
+An aggregator stores no open share either: it seals what it keeps by AES-256-GCM, for the same purpose, under a key that
+follows from its opening key. A store without that key shows nothing.
 """
 
 import hashlib
 import os
-from pathlib import Path
 from typing import Any, Self
 
 from cryptography.exceptions import InvalidTag
+from cryptography.hazmat.primitives import hashes
 from cryptography.hazmat.primitives.asymmetric.x25519 import X25519PrivateKey, X25519PublicKey
+from cryptography.hazmat.primitives.ciphers.aead import AESGCM
 from cryptography.hazmat.primitives.hpke import AEAD, KDF, KEM, Suite
+from cryptography.hazmat.primitives.kdf.hkdf import HKDF
 
 from epsilons.errors import ProtocolError
 from epsilons.noise import system
-from epsilons.storage.files import write_private
+from epsilons.storage.files import check_private, read_own, write_private
 
 _SUITE = Suite(KEM.X25519, KDF.HKDF_SHA256, AEAD.AES_256_GCM)
 KEY_BYTES = 32
@@ -23,6 +28,9 @@ KEY_BYTES = 32
 SEALED_BYTES = 32 + 16
 ID_BYTES = 16
 _PURPOSE = b"epsilons report 1"
+_AT_REST = b"epsilons share at rest 1"
+_NONCE_BYTES = 12
+_SECRET_FILE_BYTES = 1_000
 
 
 def purpose(collection: bytes, place: int, round_number: int, level: int, report: bytes) -> bytes:
@@ -52,14 +60,20 @@ class SealingKey:
 
 
 class OpeningKey:
-    """The private half, which an aggregator keeps in a file that only it can read."""
+    """The private half, which an aggregator keeps in a file that only it can read.
 
-    def __init__(self, key: X25519PrivateKey) -> None:
-        self._key = key
+    `unused`: nobody has sealed anything to it, so that a store may begin with it. A store that began with an older key
+    would take the same reports once more, and add fresh noise to them.
+    """
+
+    def __init__(self, key: X25519PrivateKey, *, unused: bool = False) -> None:
+        self._key, self.unused = key, unused
+        at_rest = HKDF(hashes.SHA256(), KEY_BYTES, salt=None, info=_AT_REST).derive(key.private_bytes_raw())
+        self._at_rest = AESGCM(at_rest)
 
     @classmethod
     def fresh(cls) -> Self:
-        return cls.from_bytes(system().bytes(KEY_BYTES))
+        return cls(X25519PrivateKey.from_private_bytes(system().bytes(KEY_BYTES)), unused=True)
 
     @classmethod
     def from_bytes(cls, raw: bytes) -> Self:
@@ -76,23 +90,45 @@ class OpeningKey:
         except (InvalidTag, ValueError):
             return None
 
+    def keep(self, share: bytes, what_for: bytes) -> bytes:
+        """An opened share as the aggregator stores it."""
+        nonce = system().bytes(_NONCE_BYTES)
+        return nonce + self._at_rest.encrypt(nonce, share, what_for)
+
+    def recall(self, kept: bytes, what_for: bytes) -> bytes | None:
+        """The inverse of `keep`; None if it was kept for something else, or damaged."""
+        try:
+            return self._at_rest.decrypt(kept[:_NONCE_BYTES], kept[_NONCE_BYTES:], what_for)
+        except (InvalidTag, ValueError):
+            return None
+
+    def save(self, path: str | os.PathLike[str]) -> None:
+        """To a new file that only its owner reads."""
+        _write_secret(path, self._key.private_bytes_raw())
+
 
 def keep_secret(path: str | os.PathLike[str]) -> bytes:
     """The 32 secret bytes in a file that only its owner reads; made there if there is no such file."""
-    try:
-        write_private(path, system().bytes(KEY_BYTES).hex() + "\n")
-    except FileExistsError:
-        pass
-    except OSError as error:
-        raise ProtocolError(f"A secret cannot be written: {error.strerror}.", suggest="another place") from None
+    if not os.path.lexists(path):
+        _write_secret(path, system().bytes(KEY_BYTES))
     return read_secret(path)
 
 
-def read_secret(path: str | os.PathLike[str]) -> bytes:
+def _write_secret(path: str | os.PathLike[str], secret: bytes) -> None:
     try:
-        raw = bytes.fromhex(Path(path).read_text(encoding="ascii").strip())
+        write_private(path, secret.hex() + "\n")
     except OSError as error:
-        raise ProtocolError(f"A secret cannot be read: {error.strerror}.", suggest="another path") from None
+        raise ProtocolError(f"A secret cannot be written: {error.strerror}.", suggest="another place") from None
+
+
+def read_secret(path: str | os.PathLike[str]) -> bytes:
+    """From a file that nobody else can read."""
+    check_private(path, ProtocolError)
+    try:
+        raw = bytes.fromhex(read_own(path, _SECRET_FILE_BYTES).decode("ascii").strip())
+    except OSError as error:
+        what = f"A secret cannot be read: {error.strerror or error}."
+        raise ProtocolError(what, suggest="another path") from None
     except ValueError:
         raw = b""
     if len(raw) != KEY_BYTES:

@@ -1,4 +1,4 @@
-"""Where an aggregator keeps its shares: SQLite or PostgreSQL. A transaction that has ended survives a crash.
+"""Where an aggregator keeps its shares, sealed: SQLite or PostgreSQL. A transaction that has ended survives a crash.
 
 One writer at a time, also among several processes. Names and types of the tables are the format on disk: `STORE_FORMAT`
 grows with any change to them.
@@ -10,12 +10,12 @@ from epsilons.collection.reports import UnavailableError
 from epsilons.storage import open_database
 from epsilons.storage.stores import own_store
 
-STORE_FORMAT = 1
+STORE_FORMAT = 2
 
 # `round` of a collection is the one that takes reports; beyond the last one the collection is closed. `closings` has
 # what each closing round drew: the challenge of its proofs is made of it, so owners could not know it before.
-# `share` is erased once the batch is added up; the id stays, so that nothing can be sent again. A batch has one row,
-# and so at most one challenge and one sum, ever.
+# `share` is sealed by a key that is not here, and erased once the batch is added up; the id stays, so that nothing can
+# be sent again. A batch has one row, and so at most one challenge and one sum, ever.
 TABLES = (
     """
 CREATE TABLE identity (

@@ -2,17 +2,19 @@
 takes the shares there; `HttpAggregator` is an aggregator behind HTTP.
 
 Every request may be repeated without harm, so one that got no answer is sent again, at growing intervals, until
-`patience` seconds have passed: an aggregator that is killed and started again is just slow.
+`patience` seconds have passed: an aggregator that is killed and started again is just slow. `told` gets a line that
+names it at once.
 """
 
 import http.client
 import itertools
 import json
 import queue
+import ssl
 import threading
 import time
 from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Callable, Iterator, Sequence
 from typing import Any
 from urllib.parse import urlsplit
 
@@ -23,14 +25,19 @@ from epsilons.collection import reports as wire
 from epsilons.collection.reports import STORED, Report
 from epsilons.collection.sealing import ID_BYTES, SealingKey, purpose
 from epsilons.collection.terms import Collection, Place, check_address
-from epsilons.errors import DataError, EpsilonsError, ProtocolError
+from epsilons.errors import Argument, DataError, EpsilonsError, ProtocolError
 from epsilons.local.base import read_truths
 from epsilons.noise import Entropy, system
+from epsilons.storage import is_loopback
 
 _FIRST_WAIT, _LONGEST_WAIT = 0.05, 1.0
-_SECONDS_FOR_A_REPLY = 600
+#: To connect and to say its key, which every talk begins with; and to check or add up all that it has.
+_SECONDS_FOR_A_SIGN, _SECONDS_FOR_A_REPLY = 5, 600
+#: Reports are sent in requests of about this size, well below what an aggregator takes.
+_BYTES_AT_ONCE = 1 << 20
 #: So many batches wait for a slow aggregator before the sender waits as well.
 _WAITING = 8
+Told = Callable[[str], None]
 #: [round][aggregator] -> the reports of some owners, in their order.
 Reports = list[list[list[Report]]]
 _WORDS_AT_ONCE = 1 << 20
@@ -87,17 +94,28 @@ class OwnerClient:
 
 
 class HttpAggregator:
-    """Has the methods of `Aggregator`. `token` is the coordinator's; owners need none. One instance, one thread."""
+    """Has the methods of `Aggregator`. `token` is the coordinator's; owners need none. One instance, one thread.
 
-    def __init__(self, url: str, *, token: str | None = None, patience: float = 60.0) -> None:
+    Off this machine it speaks HTTPS; `insecure` allows plain HTTP, where everybody on the way can read the token and
+    answer in the aggregator's place.
+    """
+
+    def __init__(
+        self, url: str, *, token: str | None = None, patience: float = 60.0, insecure: bool = False,
+        told: Told = lambda _: None,
+    ) -> None:  # fmt: skip
         check_address(url)
-        self.url, self._parts, self._patience = url, urlsplit(url), patience
+        self.url, self._parts, self._patience, self._told = url, urlsplit(url), patience, told
+        if self._parts.scheme == "http" and not insecure and not is_loopback(self._parts.hostname or ""):
+            rule = "Off this machine aggregators are spoken to over HTTPS."
+            hint = ("https://..., or ", Argument("insecure", True), " if others on the way may read and answer")
+            raise ProtocolError(f"{url} is plain HTTP.", rule=rule, suggest=hint)
         self._headers = {} if token is None else {"Authorization": f"Bearer {token}"}
         self._connection: http.client.HTTPConnection | None = None
 
     def key(self) -> str:
         """The key that owners seal to, as the aggregator itself says."""
-        return str(_entry(self._ask("GET", "/v1/key"), "key", str))
+        return str(_entry(self._ask("GET", "/v1/key", seconds=_SECONDS_FOR_A_SIGN), "key", str))
 
     def enter(self, document: Any) -> bytes:
         collection = Collection.from_dict(document).id
@@ -114,11 +132,13 @@ class HttpAggregator:
         return {"round": _entry(reply, "round", int), "rounds": _entry(reply, "rounds", int), "reports": counts}
 
     def take(self, collection: bytes, offered: Sequence[Report]) -> list[str]:
-        body = self._ask("POST", f"{_path(collection)}/reports", wire.write_reports(offered), outcomes=True)
-        try:
-            refused = {str(item["id"]): str(item["reason"]) for item in _entry(body, "refused", list)}
-        except (KeyError, TypeError):
-            raise _unusable() from None
+        refused: dict[str, str] = {}
+        for some in _divide(offered):
+            body = self._ask("POST", f"{_path(collection)}/reports", wire.write_reports(some), outcomes=True)
+            try:
+                refused |= {str(item["id"]): str(item["reason"]) for item in _entry(body, "refused", list)}
+            except (KeyError, TypeError):
+                raise _unusable() from None
         return [refused.get(report.id.hex(), STORED) for report in offered]
 
     def close(self, collection: bytes, round_number: int) -> bytes:
@@ -141,19 +161,32 @@ class HttpAggregator:
             self._connection.close()
             self._connection = None
 
-    def _ask(self, method: str, path: str, body: bytes = b"", *, outcomes: bool = False) -> bytes:
+    def _ask(
+        self, method: str, path: str, body: bytes = b"", *, outcomes: bool = False, seconds: float | None = None
+    ) -> bytes:
         give_up, wait = time.monotonic() + self._patience, _FIRST_WAIT
+        seconds = _SECONDS_FOR_A_REPLY if seconds is None else seconds
         while True:
+            known = self._connection is not None
             try:
-                status, reply = self._once(method, path, body)
-            except (OSError, http.client.HTTPException):
-                status, reply = 503, b""
+                status, reply = self._once(method, path, body, seconds)
+                why = f"status {status}"
+            except ssl.SSLCertVerificationError as error:
+                what = f"The certificate of the aggregator at {self.url} does not hold: {error.verify_message}."
+                raise ProtocolError(what, suggest="ask its operator") from None
+            except (OSError, http.client.HTTPException) as error:
+                status, reply, why = 503, b"", getattr(error, "strerror", None) or type(error).__name__
                 self.shut()
+                if known:
+                    # An idle connection is closed after a while; that says nothing about the aggregator.
+                    continue
             if status < 500:
                 break
             if time.monotonic() + wait > give_up:
                 what = f"No answer from the aggregator at {self.url} within {self._patience:g} s."
                 raise ProtocolError(what, suggest="check that it is running")
+            if wait == _FIRST_WAIT:
+                self._told(f"No answer from the aggregator at {self.url} ({why}); trying for {self._patience:g} s.")
             time.sleep(wait)
             wait = min(2 * wait, _LONGEST_WAIT)
         if status < 300:
@@ -167,16 +200,30 @@ class HttpAggregator:
             return reply
         raise ProtocolError(title, rule=detail)
 
-    def _once(self, method: str, path: str, body: bytes) -> tuple[int, bytes]:
+    def _once(self, method: str, path: str, body: bytes, seconds: float) -> tuple[int, bytes]:
         if self._connection is None:
             kind = http.client.HTTPSConnection if self._parts.scheme == "https" else http.client.HTTPConnection
-            self._connection = kind(self._parts.hostname or "", self._parts.port, timeout=_SECONDS_FOR_A_REPLY)
+            self._connection = kind(self._parts.hostname or "", self._parts.port, timeout=_SECONDS_FOR_A_SIGN)
+            self._connection.connect()
+        self._connection.sock.settimeout(seconds)
         self._connection.request(method, self._parts.path.rstrip("/") + path, body, self._headers)
         reply = self._connection.getresponse()
         content = reply.read()
         if reply.getheader("Connection") == "close":
             self.shut()
         return reply.status, content
+
+
+def _divide(reports: Sequence[Report]) -> Iterator[Sequence[Report]]:
+    """In requests that an aggregator takes."""
+    start = size = 0
+    for end, report in enumerate(reports):
+        size += len(report.sealed)
+        if end > start and (size > _BYTES_AT_ONCE or end - start == wire.MOST_REPORTS):
+            yield reports[start:end]
+            start, size = end, len(report.sealed)
+    if start < len(reports):
+        yield reports[start:]
 
 
 def _entry(body: bytes, name: str, kind: type) -> Any:
@@ -205,9 +252,12 @@ class Courier:
     terms name gets nothing.
     """
 
-    def __init__(self, collection: Collection, *, patience: float = 60.0) -> None:
-        self._collection, self._patience = collection, patience
-        places = collection.aggregators
+    def __init__(
+        self, collection: Collection, *, patience: float = 60.0, insecure: bool = False, told: Told = lambda _: None
+    ) -> None:
+        self._collection, places = collection, collection.aggregators
+        options: dict[str, Any] = {"patience": patience, "insecure": insecure, "told": told}
+        self._aggregators = [HttpAggregator(place.url, **options) for place in places]
         #: For each aggregator: how many reports were stored, or refused for which reason.
         self.outcomes: list[Counter[str]] = [Counter() for _ in places]
         self._queues: list[queue.Queue[Sequence[Report] | None]] = [queue.Queue(_WAITING) for _ in places]
@@ -231,8 +281,7 @@ class Courier:
         return self.outcomes
 
     def _carry(self, number: int, place: Place) -> None:
-        aggregator = HttpAggregator(place.url, patience=self._patience)
-        failed = False
+        aggregator, failed = self._aggregators[number], False
         while (some := self._queues[number].get()) is not None:
             if failed:
                 # What is still handed in is dropped, so that no sender waits for a queue that is full.

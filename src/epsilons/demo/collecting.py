@@ -22,6 +22,7 @@ from epsilons.collection.sealing import read_secret
 from epsilons.errors import ProtocolError
 from epsilons.local.places import Region, SquareGrid
 from epsilons.local.survey import Survey
+from epsilons.storage.files import open_private
 
 AGGREGATORS = 3
 LEVELS = {"strict": 0.1, "standard": 0.5, "open": 2.0}
@@ -58,7 +59,7 @@ class AggregatorProcess:
         stem = self._stem
         files = ("--store", f"sqlite:///{stem}.store", "--key", f"{stem}.key", "--token", f"{stem}.token")
         command = (sys.executable, "-m", "epsilons", "collect", "aggregator", *files, "--port", f"{self._port}")
-        with open(f"{stem}.log", "a", encoding="utf-8") as log:
+        with open(f"{stem}.log", "a", encoding="utf-8", opener=open_private) as log:
             self._process = subprocess.Popen(command, stdout=subprocess.PIPE, stderr=log, text=True)
 
     def place(self) -> Place:

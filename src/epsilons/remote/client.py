@@ -15,7 +15,6 @@ import stat
 import time
 from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
-from ipaddress import ip_address
 from typing import Any, Self
 from urllib.parse import quote, urlsplit
 
@@ -37,6 +36,7 @@ from epsilons.release import Release
 from epsilons.release.stored import StoredAnswers
 from epsilons.remote.keys import is_key
 from epsilons.remote.problems import read_problem
+from epsilons.storage import is_loopback
 
 #: The variable that a key is taken from where none is given.
 KEY_VARIABLE = "EPSILONS_KEY"
@@ -57,14 +57,6 @@ def read_key_file(path: str | os.PathLike[str]) -> str:
         rule = "Whoever reads a key may ask with it."
         raise ProtocolError("Others may read the file of this key.", rule=rule, suggest="mode 0600")
     return key
-
-
-def is_loopback(host: str) -> bool:
-    """Whether what is sent to this host never leaves the machine."""
-    try:
-        return host == "localhost" or ip_address(host).is_loopback
-    except ValueError:
-        return False
 
 
 def connect(address: str, *, key: str | None = None, patience: float = 60.0) -> Connection:

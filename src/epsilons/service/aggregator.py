@@ -10,13 +10,14 @@
     POST /v1/collections/{id}/levels/{n}/check    *   32 bytes of challenge, then ids: words of their proofs
     POST /v1/collections/{id}/levels/{n}/collect  *   ids: the noisy sum
 
-Those with * want the coordinator's token. A refused request leaves nothing behind. Nothing is logged about requests.
-Errors have one shape: RFC 9457, application/problem+json.
+Those with * want the coordinator's token. A refused request leaves nothing behind. Only failures are logged, by
+their kind. Errors have one shape: RFC 9457, application/problem+json.
 """
 
 import asyncio
 import hmac
 import json
+import logging
 import re
 from collections import deque
 from collections.abc import Awaitable, Callable, Sequence
@@ -28,13 +29,20 @@ from epsilons.collection import reports as wire
 from epsilons.collection.aggregator import CHALLENGE_BYTES, Aggregator
 from epsilons.collection.terms import Collection
 from epsilons.errors import EpsilonsError
-from epsilons.service.serving import Receive, Reply, Scope, Send, as_json, live, problem, read_body
+from epsilons.service.in_flight import ErrorLog, Held, InFlight
+from epsilons.service.serving import Receive, Reply, Scope, Send, as_json, busy, live, problem, read_body
 
+#: The name of the log, for whoever gives it a place.
+LOG = "epsilons.aggregator"
 Handle = Callable[["AggregatorApp", list[Any], bytes], Awaitable["Reply"]]
 
-#: The largest bodies taken: of owners, and of the coordinator, whose lists of ids may be long.
-MOST_REPORT_BYTES = 16 << 20
-MOST_BYTES = 256 << 20
+#: The largest bodies taken, and the seconds in which they arrive: of owners, and of the coordinator, whose lists of ids
+#: may be long.
+MOST_REPORT_BYTES, REPORT_SECONDS = 8 << 20, 30.0
+MOST_BYTES, COORDINATOR_SECONDS = 256 << 20, 600.0
+#: How many requests at a time, and how many bytes of them: anybody's, and the coordinator's.
+OWNERS_ROOM = 256, 24 << 20
+COORDINATORS_ROOM = 16, 512 << 20
 #: Any other error of ours is the sender's: 422.
 _STATUS: dict[type, int] = {wire.UnknownCollectionError: 404, wire.OutOfOrderError: 409, wire.UnavailableError: 503}
 #: The most reports that one transaction takes up.
@@ -51,6 +59,12 @@ class Route:
     handle: Handle
     token: bool = True
     most: int = MOST_BYTES
+    seconds: float = COORDINATOR_SECONDS
+
+    @property
+    def name(self) -> str:
+        """For the log: the last word of the path, without ids."""
+        return f"{self.method} {self.path.rsplit('/', 1)[1]}" if self.path != _ID else f"{self.method} collection"
 
 
 class AggregatorApp:
@@ -58,37 +72,51 @@ class AggregatorApp:
 
     def __init__(self, aggregator: Aggregator, token: str) -> None:
         self.aggregator, self.intake, self._token = aggregator, Intake(aggregator), token
+        self._owners, self._coordinators = InFlight(*OWNERS_ROOM), InFlight(*COORDINATORS_ROOM)
+        self._errors = ErrorLog(logging.getLogger(LOG))
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         if scope["type"] == "lifespan":
             await live(receive, send)
         elif scope["type"] == "http":
-            reply = await self._reply(scope, receive)
-            await reply.send(send)
+            await self._answer(scope, receive, send)
 
-    async def _reply(self, scope: Scope, receive: Receive) -> Reply:
+    async def _answer(self, scope: Scope, receive: Receive, send: Send) -> None:
         fitting = [(route, found) for route in ROUTES if (found := re.fullmatch(route.path, scope["path"]))]
-        if not fitting:
-            return problem(404, "There is nothing here.")
         chosen = [(route, found) for route, found in fitting if route.method == scope["method"]]
         if not chosen:
-            return problem(405, "Method not allowed.", f"Allowed: {', '.join(route.method for route, _ in fitting)}.")
+            allowed = ", ".join(route.method for route, _ in fitting)
+            nothing = problem(405, "Method not allowed.", f"Allowed: {allowed}.")
+            await (nothing if fitting else problem(404, "There is nothing here.")).send(send)
+            return
         route, found = chosen[0]
         headers = {name.lower(): value for name, value in scope["headers"]}
         shown, wanted = headers.get(b"authorization", b""), b"Bearer " + self._token.encode()
         if route.token and not hmac.compare_digest(shown, wanted):
-            return problem(401, "This is for the coordinator.", "Authorization: Bearer and the token.")
-        body = await read_body(receive, headers, route.most)
+            await problem(401, "This is for the coordinator.", "Authorization: Bearer and the token.").send(send)
+            return
+        # Held until the reply has left, so that what a request needs is bounded from its first byte to its last.
+        with (self._coordinators if route.token else self._owners).admit() as held:
+            reply = busy() if held is None else await self._reply(route, found.groups(), headers, receive, held)
+            if reply.status in (408, 503):
+                self._errors.note(f"{reply.status} {route.name}")
+            await reply.send(send)
+
+    async def _reply(
+        self, route: Route, groups: tuple[str, ...], headers: dict[bytes, bytes], receive: Receive, held: Held
+    ) -> Reply:
+        body = await read_body(receive, headers, route.most, seconds=route.seconds, hold=held.reach)
         if isinstance(body, Reply):
             return body
         try:
-            parts = [bytes.fromhex(part) if number == 0 else int(part) for number, part in enumerate(found.groups())]
+            parts = [bytes.fromhex(part) if number == 0 else int(part) for number, part in enumerate(groups)]
             return await route.handle(self, parts, body)
         except EpsilonsError as error:
             hint: dict[str, Any] = {"hint": error.hint} if error.hint else {}
             return problem(_STATUS.get(type(error), 422), error.what, error.rule, code=error.code, **hint)
-        except Exception:
+        except Exception as error:
             # Its text may hold something private.
+            self._errors.note(f"500 {route.name} {type(error).__name__}")
             return problem(500, "The aggregator failed.", "Nothing was acknowledged; the request may be sent again.")
 
 
@@ -186,10 +214,10 @@ _ID = "/v1/collections/([0-9a-f]{64})"
 _LEVEL = _ID + "/levels/([0-9]{1,3})"
 
 ROUTES = (
-    Route("GET", "/v1/key", _ask(lambda one, *_: {"key": one.key}), token=False, most=0),
+    Route("GET", "/v1/key", _ask(lambda one, *_: {"key": one.key}), token=False, most=0, seconds=REPORT_SECONDS),
     Route("PUT", _ID, _enter),
     Route("GET", _ID, _ask(lambda one, at, _: one.status(*at)), most=0),
-    Route("POST", _ID + "/reports", _take, token=False, most=MOST_REPORT_BYTES),
+    Route("POST", _ID + "/reports", _take, token=False, most=MOST_REPORT_BYTES, seconds=REPORT_SECONDS),
     Route("POST", _ID + "/rounds/([0-9]{1,3})/close", _ask(lambda one, at, _: one.close(*at)), most=0),
     Route("GET", _LEVEL + "/present", _ask(lambda one, at, _: one.present(*at)), most=0),
     Route("GET", _LEVEL + "/accepted", _ask(lambda one, at, _: one.accepted(*at)), most=0),

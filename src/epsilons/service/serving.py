@@ -3,6 +3,7 @@
 Errors have one shape: RFC 9457, application/problem+json.
 """
 
+import asyncio
 import json
 import socket
 from collections.abc import Awaitable, Callable, Mapping, MutableMapping
@@ -28,7 +29,7 @@ class Reply:
     async def send(self, send: Send) -> None:
         """Answer a request with it."""
         headers = [(b"content-type", self.media_type.encode()), (b"content-length", b"%d" % len(self.body))]
-        if self.status in (401, 403, 413, 429):
+        if self.status in (401, 403, 408, 413, 429, 503):
             # What is left of the request is not read, so the connection cannot be used again.
             headers += [(b"connection", b"close")]
         if self.status == 401:
@@ -38,23 +39,39 @@ class Reply:
         await send({"type": "http.response.body", "body": self.body})
 
 
-async def read_body(receive: Receive, headers: Mapping[bytes, bytes], most: int) -> bytes | Reply:
-    """The body, or why there is none: said as soon as it is known to be too large."""
+async def read_body(
+    receive: Receive, headers: Mapping[bytes, bytes], most: int, *, seconds: float | None = None,
+    hold: Callable[[int], bool] = lambda _: True,
+) -> bytes | Reply:  # fmt: skip
+    """The body, or why there is none: said as soon as it is known to be too large.
+
+    `seconds` is how long it may take to arrive. `hold` is told how much has arrived, and says whether there is room.
+    """
     told, too_large = headers.get(b"content-length", b"0"), f"At most {most:,} bytes."
     if not told.isdigit() or int(told) > most:
         return problem(413, "The request is too large.", too_large)
-    parts, size = [], 0
-    while True:
-        message = await receive()
-        if message["type"] == "http.disconnect":  # half a list of ids must not pass for a list
-            return problem(400, "The request ended too early.")
-        part = message.get("body", b"")
-        size += len(part)
-        if size > most:
-            return problem(413, "The request is too large.", too_large)
-        parts.append(part)
-        if not message.get("more_body"):
-            return b"".join(parts)
+    body = bytearray()
+    try:
+        async with asyncio.timeout(seconds):
+            while True:
+                message = await receive()
+                if message["type"] == "http.disconnect":  # half a list of ids must not pass for a list
+                    return problem(400, "The request ended too early.")
+                body += message.get("body", b"")
+                if len(body) > most:
+                    return problem(413, "The request is too large.", too_large)
+                if not hold(len(body)):
+                    return busy()
+                if not message.get("more_body"):
+                    return bytes(body)
+    except TimeoutError:
+        return problem(408, "The request took too long to arrive.", f"At most {seconds:g} seconds.")
+
+
+def busy() -> Reply:
+    """There is no room for a request just now; the sender tries again."""
+    title, detail = "Too much is going on here.", "Nothing was acknowledged; the request may be sent again."
+    return problem(503, title, detail, headers=(("retry-after", "1"),))
 
 
 async def live(receive: Receive, send: Send) -> None:
@@ -102,6 +119,9 @@ def serve(app: App, host: str, port: int, ready: Callable[[str], None], **https:
     except OSError as error:
         raise PlanError(f"The port cannot be used: {error.strerror}.", suggest=("another ", Argument("port"))) from None
     quiet: dict[str, Any] = {"log_level": "warning", "access_log": False, "server_header": False, "lifespan": "off"}
+    from epsilons.service.connections import WatchedConnection
+
+    quiet["http"] = WatchedConnection
     config = uvicorn.Config(app, **quiet, ssl_certfile=https["certificate"], ssl_keyfile=https["certificate_key"])
     scheme = "https" if https["certificate"] else "http"
     name = f"[{host}]" if ":" in host else host

@@ -21,7 +21,7 @@ from typing import Any
 from epsilons.arguments.checks import check_whole
 from epsilons.dataset.declared import resolve_address
 from epsilons.errors import DataError
-from epsilons.remote.client import is_loopback
+from epsilons.storage import is_loopback
 
 _KEYS = ("store", "datasets", "host", "port", "certificate", "certificate_key", "address")
 

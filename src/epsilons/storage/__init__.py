@@ -7,6 +7,7 @@ of tables differ (`Owner`). `sqlite` and `postgres` are the back ends. Importing
 from __future__ import annotations
 
 import re
+from ipaddress import ip_address
 from typing import TYPE_CHECKING
 from urllib.parse import parse_qs, unquote
 
@@ -36,6 +37,14 @@ def sqlite_path(url: object) -> str | None:
     if isinstance(url, str) and url.startswith(_SQLITE) and len(url) > len(_SQLITE):
         return url.removeprefix(_SQLITE)
     return None
+
+
+def is_loopback(host: str) -> bool:
+    """Whether what is sent to this host never leaves the machine."""
+    try:
+        return host == "localhost" or ip_address(host).is_loopback
+    except ValueError:
+        return False
 
 
 def show_address(url: str) -> str:

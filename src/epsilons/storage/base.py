@@ -34,7 +34,7 @@ class Owner:
     error each: the database refuses, the connection broke, the address is none, psycopg is missing, the disk has no
     write-ahead log, the server does not wait for its disk, a database in memory was taken along by a fork, a file holds
     tables but not the one called `mark`, what stands in the tables was not written by their owner, something was added
-    to the `tables` that acts by itself.
+    to the `tables` that acts by itself. `exposed` makes the error for a file that others can read, from its parts.
     """
 
     name: str
@@ -53,6 +53,7 @@ class Owner:
     edited: Refusal
     altered: Refusal
     pragmas: tuple[str, ...] = ()
+    exposed: Callable[..., EpsilonsError] | None = None
 
 
 class Connection(Protocol):

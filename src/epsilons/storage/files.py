@@ -11,6 +11,8 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager, suppress
 from pathlib import Path
 
+from epsilons.errors import EpsilonsError
+
 _NEW, _HELD = "epsilons-new-", "epsilons-held-"
 #: The folders that this process claimed: in which process, and the handle that holds the lock.
 _held: dict[str, tuple[int, int]] = {}
@@ -45,6 +47,19 @@ def write_private(path: str | os.PathLike[str], text: str) -> None:
         file.write(text)
         file.flush()
         os.fsync(file.fileno())
+
+
+def check_private(path: str | os.PathLike[str], refuse: Callable[..., EpsilonsError]) -> None:
+    """Refuse a file that other users of this computer can read or change; where there is none, there is nothing."""
+    if os.name != "posix":  # modes say nothing there
+        return
+    try:
+        mode = os.stat(path).st_mode
+    except OSError:
+        return
+    if mode & 0o077:
+        what = f"Others on this computer can read or change {os.fspath(path)}."
+        raise refuse(what, rule="Its owner alone may.", suggest=f"chmod 600 {os.fspath(path)}")
 
 
 def replace_private(path: Path, text: str, before: Callable[[], None] | None = None) -> None:

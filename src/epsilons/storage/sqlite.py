@@ -15,7 +15,7 @@ from typing import Any
 from urllib.parse import quote
 
 from epsilons.storage.base import Database, Owner
-from epsilons.storage.files import write_private
+from epsilons.storage.files import check_private, write_private
 
 # The file has one owner, so nothing else belongs there. A clause ON CONFLICT can drop a row in silence as well.
 _ACTING = """
@@ -116,3 +116,6 @@ def _take_file(path: str, owner: Owner) -> None:
         raise (owner.foreign() if other else owner.refused()) from None
     if tables and owner.mark not in tables:
         raise owner.foreign()
+    if owner.exposed is not None:
+        for part in ("", "-wal", "-shm"):
+            check_private(path + part, owner.exposed)

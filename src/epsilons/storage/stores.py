@@ -39,4 +39,5 @@ def own_store(
             f"The tables of the {name}'s store have triggers, rules or views that no release of epsilons makes.",
             rule=stays,
         ),
+        exposed=ProtocolError,
     )

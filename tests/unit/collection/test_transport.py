@@ -23,7 +23,7 @@ def answering(monkeypatch: pytest.MonkeyPatch, *replies: Any) -> HttpAggregator:
     """An aggregator that gives these replies, one after the other; an exception is raised."""
     waiting = list(replies)
 
-    def once(self: HttpAggregator, method: str, path: str, body: bytes) -> tuple[int, bytes]:
+    def once(self: HttpAggregator, method: str, path: str, body: bytes, seconds: float) -> tuple[int, bytes]:
         reply = waiting.pop(0)
         if isinstance(reply, Exception):
             raise reply
@@ -31,7 +31,7 @@ def answering(monkeypatch: pytest.MonkeyPatch, *replies: Any) -> HttpAggregator:
 
     monkeypatch.setattr(HttpAggregator, "_once", once)
     monkeypatch.setattr(module.time, "sleep", lambda _: None)
-    return HttpAggregator("http://aggregator", patience=30)
+    return HttpAggregator("http://aggregator", patience=30, insecure=True)
 
 
 ASKED: dict[str, Callable[[HttpAggregator], Any]] = {

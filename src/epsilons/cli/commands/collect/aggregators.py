@@ -2,8 +2,11 @@
 
 from __future__ import annotations
 
+import json
+import logging
 import tempfile
 import time
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -13,6 +16,8 @@ from epsilons.cli.commands.collect.survey import ASSUME, draw_map
 from epsilons.cli.output import as_json, note, print_json, progress, write
 from epsilons.display import show, text_table
 from epsilons.errors import PlanError, ProtocolError
+from epsilons.storage import is_loopback
+from epsilons.storage.files import check_private, open_own
 
 if TYPE_CHECKING:
     from epsilons.collection.coordinator import Coordinator
@@ -36,22 +41,28 @@ _ROWS = 8
 @click.option("--minimum", type=click.IntRange(10), default=10, show_default=True, help="The least batch it adds up.")
 @click.option("--certificate", type=_FILE, help="PEM file; then it speaks HTTPS.")
 @click.option("--certificate-key", type=_FILE, help="The certificate's key.")
-def aggregator(store: str, key_file: str, token_file: str, host: str, port: int, minimum: int, **https: Any) -> None:
+@click.option("--insecure", is_flag=True, help="Speak plain HTTP off this machine, too.")
+@click.option("--log", type=_FILE, help="Where failures are noted, by their kind (default: stderr).")
+def aggregator(store: str, key_file: str, token_file: str, host: str, port: int, minimum: int, **given: Any) -> None:
     """Run an aggregator until interrupted. Prints its address and its public key.
 
     Run two or more, on machines of parties who would not collude. Each keeps its key and its store to itself; the
-    token goes to the coordinator. It may be killed and started again at any time.
+    token goes to the coordinator. It may be killed and started again at any time. A new store needs a new key; files
+    that others on this computer can read are refused.
 
     Example:
 
       epsilons collect aggregator --store sqlite:///one.store --key one.key --token one.token --port 8701
     """
     from epsilons.collection import Aggregator, Store
-    from epsilons.collection.sealing import OpeningKey, fingerprint, keep_secret
+    from epsilons.collection.sealing import fingerprint, keep_secret
     from epsilons.service.aggregator import AggregatorApp
     from epsilons.service.serving import serve
 
-    made = Aggregator(Store(store), OpeningKey.from_bytes(keep_secret(key_file)), minimum=minimum)
+    https = {name: given[name] for name in ("certificate", "certificate_key")}
+    _check_listening(host, given["insecure"], **https)
+    _log_to(given["log"])
+    made = Aggregator.begin(Store(store), key_file, minimum=minimum)
     app = AggregatorApp(made, keep_secret(token_file).hex())
 
     def ready(url: str) -> None:
@@ -59,6 +70,33 @@ def aggregator(store: str, key_file: str, token_file: str, host: str, port: int,
         note(f"Listening on {url}. Key: {fingerprint(made.key)}")
 
     serve(app, host, port, ready=ready, **https)
+
+
+def _check_listening(host: str, insecure: bool, certificate: str | None, certificate_key: str | None) -> None:
+    if (certificate is None) != (certificate_key is None):
+        raise PlanError("A certificate goes with its key.", suggest="--certificate and --certificate-key")
+    if certificate_key is not None:
+        check_private(certificate_key, PlanError)
+    elif not insecure and not is_loopback(host):
+        rule = "Off this machine an aggregator speaks HTTPS."
+        hint = "--certificate and --certificate-key; or --insecure if others on the way may read and answer"
+        raise PlanError(f"Plain HTTP would be spoken at {host}.", rule=rule, suggest=hint)
+
+
+def _log_to(file: str | None) -> None:
+    from epsilons.service.aggregator import LOG
+
+    if file is None:
+        handler: logging.Handler = logging.StreamHandler()
+    else:
+        check_private(file, PlanError)
+        try:
+            handler = logging.StreamHandler(open(file, "a", encoding="utf-8", opener=open_own))  # noqa: SIM115
+        except OSError as error:
+            what = f"The log cannot be written: {error.strerror or error}."
+            raise PlanError(what, suggest="--log elsewhere") from None
+    handler.setFormatter(logging.Formatter("%(asctime)s %(message)s"))
+    logging.getLogger(LOG).addHandler(handler)
 
 
 @click.command()
@@ -74,6 +112,7 @@ def aggregator(store: str, key_file: str, token_file: str, host: str, port: int,
 @click.option("--assume", type=ASSUME, default="unrelated", show_default=True, help="How levels are combined.")
 @click.option("--output", type=_FILE, help="Write the publication to this file (JSON).")
 @click.option("--map", "picture", type=_FILE, help="Draw places to this file.")
+@click.option("--insecure", is_flag=True, help="Speak plain HTTP to aggregators off this machine, too.")
 @click.option("--verbose", is_flag=True, help="Say all that is promised.")
 @as_json
 def run(file: str, urls: tuple[str, ...], tokens: tuple[str, ...], as_json: bool, **given: Any) -> None:
@@ -95,7 +134,9 @@ def run(file: str, urls: tuple[str, ...], tokens: tuple[str, ...], as_json: bool
 
     if len(tokens) != len(urls):
         raise PlanError("Every aggregator has a token.", suggest="as many --token as --aggregator")
-    aggregators = [HttpAggregator(url, token=read_secret(token).hex()) for url, token in zip(urls, tokens, strict=True)]
+    speaking: dict[str, Any] = {"insecure": given["insecure"], "told": note}
+    pairs = [(url, read_secret(token).hex()) for url, token in zip(urls, tokens, strict=True)]
+    aggregators = [HttpAggregator(url, token=token, **speaking) for url, token in pairs]
     place = Path(given["terms"] or f"{file}.collection.json")
     collection = _terms(file, place, aggregators, given["minimum"], given["neighbors"])
     coordinator = Coordinator(collection, aggregators, told=note)
@@ -117,23 +158,29 @@ def run(file: str, urls: tuple[str, ...], tokens: tuple[str, ...], as_json: bool
             counts = ", ".join(f"{count:,} at {level}" for level, count in state["reports"].items())
             write(f"{one.url}: round {state['round']}: {counts}")
         return
-    publication = coordinator.publish()
+    publication, survey = coordinator.publish(), collection.survey
+    estimate = publication.estimate(assume=given["assume"])
+    document = {**publication.to_dict(), "estimate": estimate.to_dict()}
     if given["output"] is not None:
-        try:
-            Path(given["output"]).write_text(publication.to_json(), encoding="utf-8")
-        except OSError as error:
-            what = f"The publication cannot be written: {error.strerror}."
-            raise PlanError(what, suggest="--output elsewhere") from None
-    estimate, survey = publication.estimate(assume=given["assume"]), collection.survey
+        _write_document(document, given["output"])
     if given["picture"] is not None:
         draw_map(survey, estimate, given["picture"])
     if as_json:
-        print_json({**publication.to_dict(), "estimate": estimate.to_dict()})
+        print_json(document)
     else:
         promise = publication.guarantee or "\n".join(publication.caveats())  # Joy's protocol promises nothing
         if publication.guarantee and not given["verbose"]:
             promise = f"{publication.guarantee.kind}: {_PROMISE}"
         write(f"{survey.question}\nCollected by {publication.label}.\n\n{estimate}\n\n{promise}")
+
+
+def _write_document(document: dict[str, Any], file: str) -> None:
+    text = json.dumps(document, indent=2, allow_nan=False, ensure_ascii=False) + "\n"
+    try:
+        Path(file).write_text(text, encoding="utf-8")
+    except OSError as error:
+        what = f"The publication cannot be written: {error.strerror}."
+        raise PlanError(what, suggest="--output elsewhere") from None
 
 
 def _terms(file: str, place: Path, aggregators: list[Any], minimum: int, neighbors: str) -> Collection:
@@ -142,7 +189,8 @@ def _terms(file: str, place: Path, aggregators: list[Any], minimum: int, neighbo
     from epsilons.local.survey import Survey
 
     survey = Survey.load(file)
-    listed = tuple(Place(aggregator.url, aggregator.key()) for aggregator in aggregators)
+    with ThreadPoolExecutor(len(aggregators)) as pool:  # so that all that do not answer are named at once
+        listed = tuple(pool.map(lambda one: Place(one.url, one.key()), aggregators))
     if not place.exists():
         Collection.start(survey, listed, neighbors=neighbors, minimum=minimum).save(place)
     found = Collection.load(place)
