@@ -8,8 +8,10 @@ from typing import Any, Self
 
 from epsilons.display import Sheet, Shown, group_levels, show, show_count, show_span
 from epsilons.engines.base import NUMBER, OTHER, Column, Schema
+from epsilons.engines.postgresql import is_address
 from epsilons.ledger.values import tell_waiting
 from epsilons.preferences import Preferences
+from epsilons.storage import show_address
 
 #: More levels than this are counted, not listed.
 _MOST_SHOWN = 64
@@ -89,6 +91,7 @@ _SETTLED = {
     "origin": ("source", _BEFORE),
     "table": ("table", _BEFORE),
     "types": ("type of", _BEFORE),
+    "dialect": ("dialect's", _BEFORE),
     "complete": ("complete", _BEFORE),
     "bounds": ("bounds of", _WITHOUT),
     "keys": ("keys of", _WITHOUT),
@@ -143,7 +146,8 @@ def find_origin(source: Any, local: bool) -> list[str] | None:
     listed = source if isinstance(source, (list, tuple)) else [source]
     if not all(isinstance(one, (str, os.PathLike)) for one in listed):
         return None
-    return [os.path.realpath(one) if local else os.fspath(one) for one in listed]
+    told = [show_address(one) if is_address(one) else one for one in listed]  # no password is kept
+    return [os.path.realpath(one) if local and "://" not in str(one) else os.fspath(one) for one in told]
 
 
 def tell_preferences(wishes: Preferences, schema: Schema) -> dict[str, Any]:

@@ -42,7 +42,7 @@ if TYPE_CHECKING:
 CEILING = 10.0
 _EXAMPLES: Mapping[str, Any] = {"bounds": {"wage": (0, 100)}, "keys": {"region": ["north", "south"]}}
 #: What an engine takes, beside the source.
-_ENGINE = ("types", "table", "threads", "memory")
+_ENGINE = ("types", "table", "dialect", "threads", "memory")
 
 
 @dataclass(frozen=True)
@@ -69,6 +69,7 @@ class Declared:
     threads: int | None = None
     memory: str | None = None
     engine: str | None = None
+    dialect: Mapping[str, str] | None = None
 
     def __post_init__(self) -> None:
         check_label("name", self.name, "wages")
@@ -108,6 +109,7 @@ class Declared:
             "origin": find_origin(source, self.engine in (None, "duckdb")),
             "table": self.table,
             "types": dict(self.types or {}),
+            "dialect": dict(self.dialect or {}),
             **tell_preferences(wishes, schema),
         }
 
@@ -119,7 +121,8 @@ class Declared:
         stated = [[os.path.realpath(path), os.stat(path).st_size, os.stat(path).st_mtime_ns] for path in files]
         if began is not None and any(os.stat(path).st_mtime_ns >= began for path in files):
             return None
-        return {"files": stated, "types": dict(self.types or {}), "table": self.table} if stated else None
+        written = {"dialect": dict(self.dialect)} if self.dialect else {}
+        return {"files": stated, "types": dict(self.types or {}), "table": self.table, **written} if stated else None
 
 
 class UnregisteredError(LedgerError):
