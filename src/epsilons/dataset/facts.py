@@ -6,6 +6,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any, Self
 
+from epsilons.arguments.spans import read_spans
 from epsilons.display import Sheet, Shown, group_levels, show, show_count, show_span
 from epsilons.engines.base import NUMBER, OTHER, Column, Schema
 from epsilons.engines.postgresql import is_address
@@ -67,7 +68,7 @@ class TableFacts:
         name = column.name
         facts = ["in [{:g}, {:g}]".format(*self.bounds[name])] if name in self.bounds else []
         facts += [word for word, those in {"complete": self.complete, "public": self.public}.items() if name in those]
-        facts += [show_count(len(self.keys[name]), "key")] if name in self.keys else []
+        facts += [_tell_keys(name, self.keys[name])] if name in self.keys else []
         facts += ["cannot be asked about"] if column.family == OTHER else []
         return ", ".join(facts) or "–"
 
@@ -82,6 +83,10 @@ class TableFacts:
             told = "That is kept, but has no effect: their values are protected, and charged for, like all others."
             hints.append(f"Declared public: {', '.join(sorted(self.public))}. {told}")
         return hints
+
+
+def _tell_keys(name: str, keys: Any) -> str:
+    return show_count(len(read_spans(name, keys).labels if isinstance(keys, Mapping) else keys), "key")
 
 
 _BEFORE = "stored answers stay, under the version before"

@@ -264,10 +264,11 @@ def _comparison(left: Any, sign: str, right: Any, schema: Schema, negated: bool)
     if type(left) is not exp.Column and type(right) is exp.Column:
         left, right, sign = right, left, _FLIPPED[sign]
     kind = _column(left, schema)
-    return _compare(kind, _NEGATED[sign] if negated else sign, _value(right, kind))
+    return compare(kind, _NEGATED[sign] if negated else sign, _value(right, kind))
 
 
-def _compare(kind: Column, sign: str, value: Fraction | str | bool) -> Predicate:
+def compare(kind: Column, sign: str, value: Fraction | str | bool) -> Predicate:
+    """A column against a value of its family, in normal form."""
     if kind.family == NUMBER and not kind.floating:
         assert isinstance(value, Fraction)
         return _compare_units(kind, sign, value * 10**kind.scale)
@@ -300,7 +301,7 @@ def _compare_units(kind: Column, sign: str, units: Fraction) -> Predicate:
 
 
 def _among(kind: Column, nodes: list[Any], negated: bool) -> Predicate:
-    parts = [_compare(kind, "=", _value(node, kind)) for node in nodes]
+    parts = [compare(kind, "=", _value(node, kind)) for node in nodes]
     distinct = {value for part in parts if isinstance(part, Comparison) for value in part.values}
     values: tuple[Any, ...] = tuple(sorted(distinct))
     if not values:
