@@ -243,3 +243,55 @@ def test_no_server_says_nothing_of_its_address() -> None:
     with pytest.raises(DataError, match="could not be read") as refused:
         DuckDB("postgresql://ann:secret@127.0.0.1:1/people", table="people")
     assert "secret" not in str(refused.value)
+
+
+#: What one person may have written into their own row, whatever the dialect: it stays theirs.
+HOSTILE = [
+    b'"',
+    b'a"b',
+    b'"a"b',
+    b";;;;;;",
+    b"",
+    b"\x81\x8d\x9d",
+    b"1.2.3,4,5",
+    b"99999999999999999999999999",
+    b"1e999",
+    b"nan",
+]
+HOSTILE += [
+    b"31.02.2026",
+    b"1.1.99999",
+    b"-1.-1.-1",
+    b"%d.%m.%Y",
+    b"\xe4\xf6\xfc",
+    b"\x00",
+    b"'",
+    b"\\",
+    b"a" * 3_000_000,
+]
+
+
+@pytest.mark.parametrize("cell", HOSTILE, ids=range(len(HOSTILE)))
+def test_no_row_decides_what_becomes_of_another(tmp_path: Path, cell: bytes) -> None:
+    others = [f"{i};{i},5;{i};{1 + i % 28}.12.1990;{1 + i % 28}.12.1990 7:30;Köln".encode("cp1252") for i in range(60)]
+    path, seen = tmp_path / "leute.csv", []
+    for row in (b"x;1;1;1.1.1990;1.1.1990;a", *(b"x" + b";" * place + cell for place in range(1, 6))):
+        path.write_bytes(b"\r\n".join([b"id;wage;age;born;seen;ort", *others[:30], row, *others[30:]]))
+        seen.append([row for row in read(path, types=TYPES, dialect=GERMAN) if row[0] != "x"])
+    assert len(seen[0]) == 60
+    assert all(one == seen[0] for one in seen)
+
+
+@pytest.mark.parametrize(
+    "cell", ["", "x" * 30_000, "1.2.3,4", 1e308, -1e308, True, date(1899, 12, 31), "\x07", "31.02.2026", 2**60]
+)
+def test_no_cell_of_a_sheet_decides_what_becomes_of_another(tmp_path: Path, cell: Any) -> None:
+    others = [
+        [str(i), i + 0.5, i, date(1990, 12, 1 + i % 28), datetime(1990, 12, 1, i % 24, 30), "Köln"] for i in range(30)
+    ]
+    path, seen = tmp_path / "leute.xlsx", []
+    for row in (["x", 1, 1, None, None, "a"], *(["x", *[None] * place, cell] for place in range(5))):
+        write_workbook(path, {"one": [["id", *TYPES, "ort"], *others[:15], row, *others[15:]]})
+        seen.append([row for row in read(path, types=TYPES, dialect={"dates": "%d.%m.%Y"}) if row[0] != "x"])
+    assert len(seen[0]) == 30
+    assert all(one == seen[0] for one in seen)
