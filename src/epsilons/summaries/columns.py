@@ -263,7 +263,9 @@ class Keys:
         cases = {} if joined else {listed: _place_of(kind, words) for kind, listed, words in self._words()}
         pairs = zip(self.columns, self._lists, strict=True)
         plain = [cases.get(listed, column(listed if kind.family == TEXT else kind.name)) for kind, listed in pairs]
-        return [self._places[place].tree() if place in self._places else tree for place, tree in enumerate(plain)]
+        for place, spans in self._places.items():
+            plain[place] = spans.tree()
+        return plain
 
     def _words(self) -> list[tuple[Column, str, list[tuple[exp.Expr, exp.Expr]]]]:
         """Each column of words, what its list is called, and the list itself: (word, place)."""
@@ -290,7 +292,9 @@ class Keys:
         asked = [(kind, known) for kind, known in listed if kind.family != TEXT or not joined]
         keys = [(kind, [literal(key, kind) for key in known]) for kind, known in asked]
         found = [bit(exp.In(this=column(kind.name), expressions=some)) if some else whole(0) for kind, some in keys]
-        return [*found, *(spans.inside() for spans in self._places.values())]
+        for spans in self._places.values():
+            found.append(spans.inside())
+        return found
 
     def groups(self, columns: list[NDArray[Any]]) -> NDArray[np.int64]:
         """The group of each row of a result."""
