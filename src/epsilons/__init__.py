@@ -9,6 +9,7 @@
 from typing import TYPE_CHECKING, Any
 
 from epsilons import ledger, mechanisms
+from epsilons.arguments.spans import days, hours, months, quarters, ranges, weekdays, weeks, years
 from epsilons.arrays import functions
 from epsilons.arrays.functions import *  # noqa: F403 one for each statistic of the catalogue, and `plan`
 from epsilons.arrays.individual import individually
@@ -35,8 +36,8 @@ __version__ = "0.1.0"
 
 __all__ = [
     "PUBLIC", "BudgetExceeded", "DataError", "Dataset", "EpsilonsError", "Guarantee", "LedgerError", "Plan",
-    "PlanError", "PreferenceError", "Preferences", "ProtocolError", "Release", "Roster", "connect", "individually",
-    "ledger", "mechanisms", "personalize",
+    "PlanError", "PreferenceError", "Preferences", "ProtocolError", "Release", "Roster", "connect", "days", "hours",
+    "individually", "ledger", "mechanisms", "months", "personalize", "quarters", "ranges", "weekdays", "weeks", "years",
 ]  # fmt: skip
 __all__ += functions.__all__
 

@@ -392,19 +392,20 @@ def test_a_first_file_is_not_written_with_a_mistake(
 @steward
 def test_bounds_that_are_no_pair_are_asked_for_again(home: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("epsilons.cli.commands.file._terminal", lambda: True)
-    monkeypatch.setattr("sys.stdin", io.StringIO("many\n9,1\n0,50\n\n"))
+    monkeypatch.setattr("sys.stdin", io.StringIO("many\n9,1\n0,50\n\nno\n2\n"))
     init = ("init", "wages.parquet", "--out", "asked.toml", "--person", "id", "--preferences", "privacy")
     done = run(home, *init, *LEVELS)
     assert done.returncode == 0, done.stderr
     assert "two numbers with a comma" in done.stderr
     assert "The lower bound comes first" in done.stderr
     assert tomllib.loads((home / "asked.toml").read_text())["bounds"] == {"wage": [0, 50]}
+    assert tomllib.loads((home / "asked.toml").read_text())["rows_per_person"] == 2
 
 
 @steward
 def test_levels_are_asked_for_with_what_an_empty_answer_does(home: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("epsilons.cli.commands.file._terminal", lambda: True)
-    monkeypatch.setattr("sys.stdin", io.StringIO("\n0.3\n-\n\n\n\n"))
+    monkeypatch.setattr("sys.stdin", io.StringIO("\n0.3\n-\n\n\n\n\n\n"))
     done = run(home, "init", "wages.parquet", "--out", "levels.toml", "--person", "id", "--preferences", "privacy")
     assert done.returncode == 0, done.stderr
     assert "Epsilon of 'strict' (Enter: 0.05, -: no such level)" in done.stderr + done.stdout

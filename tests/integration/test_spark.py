@@ -36,6 +36,7 @@ from epsilons.statistics.variance import Variance
 from epsilons.summaries import arrays
 from epsilons.summaries.columns import Keys, as_double
 from epsilons.summaries.sql import Prepared, cells, tally
+from support import spans
 from support.hostile import FLOATS, INTS
 from support.lengths import some
 from support.refusals import as_it_is, compare
@@ -465,3 +466,11 @@ def test_five_thousand_questions_tell_neither_neighbours_nor_engines_apart(
     seed = int.from_bytes(os.urandom(4), "little")
     assert min(compare(50, 100, seed, [as_it_is, by_spark(spark)])) > 1_000
     record_property("size", 5_000)
+
+
+def test_groups_by_ranges_and_the_calendar_are_those_found_one_by_one(spark: Any) -> None:
+    frame = spark.createDataFrame(spans.TABLE.set_column(4, "at", spans.TABLE["at"].cast("string")))
+    frame = frame.selectExpr("id", "age", "wage", "day", "CAST(at AS TIMESTAMP_NTZ) AS at").repartition(2)
+    with eps.Dataset(frame, person="id", preferences=eps.PUBLIC, ledger="memory") as people:
+        for column, keys, wanted in spans.CASES:
+            assert people.count(by={column: keys}).value == wanted, (column, keys)

@@ -19,6 +19,7 @@ from epsilons.errors import DataError
 from epsilons.ledger.identity import digests
 from epsilons.storage import base
 from support.snapshots import SALT, opened, register, rows_each, rows_of
+from support.workbooks import write_workbook
 
 
 class Changing:
@@ -47,6 +48,16 @@ class Changing:
         path.write_text("".join(f'{{"id": {row["id"]}, "x": {row["x"]}}}\n' for row in held.to_pylist()))
         return path
 
+    def transcoded(self, held: pa.Table) -> Any:
+        path = self.folder / "leute.csv"
+        path.write_bytes(held.to_pandas().to_csv(index=False, sep=";").encode("utf-16"))
+        return path
+
+    def workbook(self, held: pa.Table) -> Any:
+        return write_workbook(
+            self.folder / "people.xlsx", {"one": [["id", "x"], *zip(*held.to_pydict().values(), strict=True)]}
+        )
+
     def database(self, held: pa.Table) -> Any:
         made = self.folder / "made.duckdb"
         with duckdb.connect(str(made)) as connection:
@@ -61,14 +72,16 @@ class Changing:
         return connection.sql("FROM people")
 
 
-KINDS = ("parquet", "parquet_of_arrow", "csv", "lines", "database", "relation")
+KINDS = ("parquet", "parquet_of_arrow", "csv", "lines", "transcoded", "workbook", "database", "relation")
 OPTIONS: dict[str, dict[str, Any]] = {
     "csv": {"types": {"id": "int", "x": "int"}},
     "lines": {"types": {"id": "int", "x": "int"}},
+    "transcoded": {"types": {"id": "int", "x": "int"}, "dialect": {"separator": ";", "encoding": "utf-16"}},
+    "workbook": {"types": {"id": "int", "x": "int"}},
     "database": {"table": "people"},
 }
 #: What is opened stays what it was: lines are copied then, a database is held.
-HELD = ("csv", "lines", "database")
+HELD = ("csv", "lines", "transcoded", "workbook", "database")
 #: Steps of a registration, in their order.
 PLACES = (
     "source unread", "source read", "preferences read", "crowd counted", "snapshot written", "snapshot complete",

@@ -26,13 +26,13 @@ HEAVY = {
 }  # fmt: skip
 
 NAMES = [
-    "PUBLIC",
     "BudgetExceeded",
     "DataError",
     "Dataset",
     "EpsilonsError",
     "Guarantee",
     "LedgerError",
+    "PUBLIC",
     "Plan",
     "PlanError",
     "PreferenceError",
@@ -42,7 +42,9 @@ NAMES = [
     "Roster",
     "connect",
     "count",
+    "days",
     "histogram",
+    "hours",
     "individually",
     "kth_largest",
     "ledger",
@@ -53,12 +55,18 @@ NAMES = [
     "mechanisms",
     "median",
     "min",
+    "months",
     "personalize",
     "plan",
     "quantile",
+    "quarters",
+    "ranges",
     "relation",
     "sum",
     "variance",
+    "weekdays",
+    "weeks",
+    "years",
 ]
 
 

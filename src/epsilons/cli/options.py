@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Callable, Iterable, Sequence
+import re
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from contextlib import suppress
 from functools import reduce
 from typing import TYPE_CHECKING, Any, get_args
@@ -185,14 +186,23 @@ def read_arguments(entry: Entry | None, given: dict[str, Any], people: Asking) -
     return kept
 
 
-def _read_group(text: str, people: Asking) -> tuple[str, list[Any]]:
-    """`region=north,south`, or `region` for the keys that were registered."""
+_SPANS = re.compile(r"(ranges|days|weeks|months|quarters|years|weekdays|hours)\(([^()]*)\)")
+
+
+def _read_group(text: str, people: Asking) -> tuple[str, Any]:
+    """`region=north,south`, `age=ranges(0,18,65)`, or `region` for the keys that were registered."""
     name, equals, listed = text.partition("=")
-    return name, _read_keys(name, listed, people) if equals else list(people.keys(name))
+    if not equals:
+        keys = people.keys(name)
+        return name, keys if isinstance(keys, Mapping) else list(keys)
+    return name, _read_keys(name, listed, people)
 
 
-def _read_keys(column: str, listed: str, people: Asking) -> list[Any]:
-    """Keys with commas between them, or as a JSON list; text takes the type of its column."""
+def _read_keys(column: str, listed: str, people: Asking) -> Any:
+    """Keys with commas between them, as a JSON list, or a word with edges; text takes the type of its column."""
+    if found := _SPANS.fullmatch(listed):
+        edges = found[2].split(",") if found[2].strip() else []
+        return {found[1]: [people.key(column, edge.strip()) for edge in edges]}
     if listed.startswith("["):
         try:
             return list(json.loads(listed))

@@ -35,16 +35,17 @@ from epsilons.dataset.facts import tell_changes
 from epsilons.dataset.registering import Declared, UnregisteredError
 from epsilons.dataset.registry import Registry
 from epsilons.engines.base import Schema
+from epsilons.engines.postgresql import is_address
 from epsilons.errors import DataError, LedgerError, PreferenceError
 from epsilons.preferences import PUBLIC, Preferences
 
 #: Arguments of `Dataset.register` that are taken as they stand.
 _PLAIN = (
     "name", "person", "rows_per_person", "neighbors", "complete", "public", "keys", "version", "allow_individual",
-    "ceiling", "measure", "delta", "renews", "accounts", "types", "table", "threads", "memory", "engine",
+    "ceiling", "measure", "delta", "renews", "accounts", "types", "table", "dialect", "threads", "memory", "engine",
 )  # fmt: skip
 _KEYS = {*_PLAIN, "source", "ledger", "snapshots", "bounds", "preferences"}
-_PREFERENCES = {"column", "levels", "default", "file", "person", "types", "everyone"}
+_PREFERENCES = {"column", "levels", "default", "file", "person", "types", "dialect", "everyone"}
 #: All that stands in a file of a dataset behind a server; `key` is the path of a key.
 _BEHIND_SERVER = {"server", "name", "key"}
 #: What an engine on a cluster finds by itself: an address with a scheme, or a table's name.
@@ -112,7 +113,7 @@ def lasting_arguments(path: str | os.PathLike[str], reading: bool = False) -> di
     arguments, name = arguments_of(path), Path(path).name
     found = arguments["source"] if reading and arguments.get("engine", "duckdb") == "duckdb" else []
     for one in [found] if isinstance(found, str) else found:
-        if not any(sign in one for sign in "*?[") and not os.path.exists(one):
+        if not is_address(one) and not any(sign in one for sign in "*?[") and not os.path.exists(one):
             rule = f"Paths are relative to {name}. What is registered is asked without its source."
             hint = 'the file at its place, to register it again; or another one, source = "other.parquet"'
             raise DataError(f"There is no file {one}.", rule=rule, suggest=hint)
@@ -211,6 +212,8 @@ def _resolve(source: Any, here: Path, local: bool) -> str | list[str]:
         return [str(_resolve(one, here, local)) for one in source]
     if not isinstance(source, str) or not source:
         raise DataError("The source is a path, or a list of paths.", suggest='source = "wages.parquet"')
+    if is_address(source):
+        return source
     if not local:
         return source if _ELSEWHERE.fullmatch(source) else str(here / source)
     return str(here / source)
@@ -258,6 +261,7 @@ def _read_preferences(declared: Any, here: Path) -> Preferences:
     if "file" in declared:
         file, person, types = str(here / str(declared["file"])), declared.get("person", "id"), declared.get("types")
         given = {"column": declared["column"], "levels": levels, "default": default, "types": types}
+        given["dialect"] = declared.get("dialect")
         return Preferences.from_file(file, person=person, **given)
     if levels is None:
         return Preferences.from_column(declared["column"], default)

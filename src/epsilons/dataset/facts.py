@@ -6,10 +6,13 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any, Self
 
+from epsilons.arguments.spans import read_spans
 from epsilons.display import Sheet, Shown, group_levels, show, show_count, show_span
 from epsilons.engines.base import NUMBER, OTHER, Column, Schema
+from epsilons.engines.postgresql import is_address
 from epsilons.ledger.values import tell_waiting
 from epsilons.preferences import Preferences
+from epsilons.storage import show_address
 
 #: More levels than this are counted, not listed.
 _MOST_SHOWN = 64
@@ -73,7 +76,7 @@ class TableFacts:
         name = column.name
         facts = ["in [{:g}, {:g}]".format(*self.bounds[name])] if name in self.bounds else []
         facts += [word for word, those in {"complete": self.complete, "public": self.public}.items() if name in those]
-        facts += [show_count(len(self.keys[name]), "key")] if name in self.keys else []
+        facts += [_tell_keys(name, self.keys[name])] if name in self.keys else []
         facts += ["cannot be asked about"] if column.family == OTHER else []
         return ", ".join(facts) or "–"
 
@@ -90,6 +93,10 @@ class TableFacts:
         return hints
 
 
+def _tell_keys(name: str, keys: Any) -> str:
+    return show_count(len(read_spans(name, keys).labels if isinstance(keys, Mapping) else keys), "key")
+
+
 _BEFORE = "stored answers stay, under the version before"
 _WITHOUT = "questions that give none of their own are new ones, and charged"
 #: What is settled by a registration and may be another thing in the next one: what it is called, and what follows.
@@ -97,6 +104,7 @@ _SETTLED = {
     "origin": ("source", _BEFORE),
     "table": ("table", _BEFORE),
     "types": ("type of", _BEFORE),
+    "dialect": ("dialect's", _BEFORE),
     "complete": ("complete", _BEFORE),
     "bounds": ("bounds of", _WITHOUT),
     "keys": ("keys of", _WITHOUT),
@@ -151,7 +159,8 @@ def find_origin(source: Any, local: bool) -> list[str] | None:
     listed = source if isinstance(source, (list, tuple)) else [source]
     if not all(isinstance(one, (str, os.PathLike)) for one in listed):
         return None
-    return [os.path.realpath(one) if local else os.fspath(one) for one in listed]
+    told = [show_address(one) if is_address(one) else one for one in listed]  # no password is kept
+    return [os.path.realpath(one) if local and "://" not in str(one) else os.fspath(one) for one in told]
 
 
 def tell_preferences(wishes: Preferences, schema: Schema) -> dict[str, Any]:

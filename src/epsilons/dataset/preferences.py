@@ -20,6 +20,7 @@ from epsilons.arguments.checks import check_real
 from epsilons.dataset.gathering import StagedRows, read_held
 from epsilons.dataset.rows import STAGED, Held, stage
 from epsilons.engines.base import NUMBER, TEXT, Column, Engine, open_table
+from epsilons.engines.sources import has_types
 from epsilons.engines.trees import bit, cast, column, literal, met, missing, table, whole
 from epsilons.errors import Argument, DataError, PreferenceError, Text
 from epsilons.ledger.consent import PUBLIC_CODE, Word
@@ -236,13 +237,13 @@ def _other_kind(person: Column, hint: Text = _AS_NUMBERS) -> PreferenceError:
 def _read_other(source: Any, name: Any, preferences: Preferences, person: Column) -> _Asked:
     assert preferences.column is not None
     types = preferences.column.types or {}
-    other = open_table(source, types=types or None)
+    other = open_table(source, types=types or None, dialect=preferences.column.dialect or None)
     try:
         kind = check_id_column(other, name)
         stage(other)
         found = _read_column(StagedRows(other, kind), preferences)
-        # Ids of a CSV file are text only because nothing says otherwise: they are of the data's kind.
-        undeclared = kind.name not in types and any(path.lower().endswith(".csv") for path in other.files)
+        # Ids of lines and sheets are text only because nothing says otherwise: they are of the data's kind.
+        undeclared = kind.name not in types and not all(map(has_types, other.files))
         as_numbers = undeclared and person.family == NUMBER
         return found._replace(ids=_as_numbers(found.ids, person)) if as_numbers else found
     finally:

@@ -134,6 +134,26 @@ def registered_keys(name: str, facts: TableFacts) -> Sequence[Any]:
     return facts.keys[column]
 
 
+def plain_keys(kind: Column, given: Any) -> tuple[str, Any]:
+    """Keys of a column as values that survive JSON: days and times as text, ranges and the like by their word."""
+    if isinstance(given, Mapping):
+        Keys((kind,), (given,))
+        return kind.name, {word: [_plain_key(key) for key in edges] for word, edges in given.items()}
+    if isinstance(given, (str, bytes)) or not isinstance(given, Sequence) or not given:
+        raise DataError("Keys are given as a list.", suggest=Argument("keys", {kind.name: ["north", "south"]}))
+    try:
+        for key in given:
+            canonical(key, kind)
+    except (MismatchError, OverflowError):
+        what = f"A key is not a value of column {kind.name!r}."
+        raise DataError(what, rule=f"The column holds {kind.family}.", suggest=Argument("keys")) from None
+    return kind.name, [_plain_key(key) for key in given]
+
+
+def _plain_key(key: Any) -> Any:
+    return key if isinstance(key, (str, int, float, bool)) else str(key)
+
+
 def _parse_model(call: Call, facts: TableFacts) -> tuple[Any, str, str]:
     """(statistic, target, note) of a model of a column by others: bounds of all of them are found by name."""
     own, schema = call.own, facts.schema

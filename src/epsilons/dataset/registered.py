@@ -67,12 +67,14 @@ class Registered:
         threads: int | None = None,
         memory: str | None = None,
         engine: str | None = None,
+        dialect: Mapping[str, str] | None = None,
     ) -> None:
         kept = _ledger_in_memory(ledger)
         called = f"table {kept.count('registrations') + 1}" if name is None else name
         declared = Declared(
             called, person, version, rows_per_person, neighbors, bounds or {}, keys or {}, complete, public, ceiling,
             allow_individual=allow_individual, types=types, table=table, threads=threads, memory=memory, engine=engine,
+            dialect=dialect,
         )  # fmt: skip
         with read_candidate(source, preferences, declared, kept) as candidate:
             self._take(candidate.keep_in_memory(own=not isinstance(ledger, Ledger)))
@@ -108,6 +110,7 @@ class Registered:
         threads: int | None = None,
         memory: str | None = None,
         engine: str | None = None,
+        dialect: Mapping[str, str] | None = None,
     ) -> Self:
         """Settle a dataset in its ledger, an act of the steward, and open it; `enrolment` says what happened to people.
 
@@ -120,6 +123,7 @@ class Registered:
         declared = Declared(
             name, person, version, rows_per_person, neighbors, bounds or {}, keys or {}, complete, public, ceiling,
             measure, delta, renews, accounts, allow_individual, types, table, threads, memory, engine,
+            dialect,
         )  # fmt: skip
         act = Act(check_truth("confirm", confirm), loosen, check_truth("redefine", redefine))
         with ExitStack() as opened:

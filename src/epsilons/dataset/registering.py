@@ -16,11 +16,11 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 from epsilons.arguments.checks import check_bounds, check_real
 from epsilons.dataset.facts import TableFacts, find_origin, tell_changes, tell_preferences
+from epsilons.dataset.question import plain_keys
 from epsilons.dataset.registry import Registry, read_epsilons
 from epsilons.dataset.rows import Preparation, find_cohorts, follow, prepare, stage
 from epsilons.dataset.snapshot import open_snapshot, remove_snapshot, sweep_snapshots, write_snapshot
 from epsilons.engines.base import TEXT, Column, Engine, Schema, open_table
-from epsilons.engines.trees import MismatchError, canonical
 from epsilons.errors import Argument, DataError, EpsilonsError, LedgerError, PreferenceError, Text
 from epsilons.ledger.checks import check_terms
 from epsilons.ledger.consent import PUBLIC_CODE
@@ -42,7 +42,7 @@ if TYPE_CHECKING:
 CEILING = 10.0
 _EXAMPLES: Mapping[str, Any] = {"bounds": {"wage": (0, 100)}, "keys": {"region": ["north", "south"]}}
 #: What an engine takes, beside the source.
-_ENGINE = ("types", "table", "threads", "memory")
+_ENGINE = ("types", "table", "dialect", "threads", "memory")
 
 
 @dataclass(frozen=True)
@@ -69,6 +69,7 @@ class Declared:
     threads: int | None = None
     memory: str | None = None
     engine: str | None = None
+    dialect: Mapping[str, str] | None = None
 
     def __post_init__(self) -> None:
         check_label("name", self.name, "wages")
@@ -102,12 +103,13 @@ class Declared:
             "rows_per_person": int(self.rows_per_person),
             "ceiling": check_real(self.ceiling),
             "bounds": pairs,
-            "keys": dict(_plain_keys(schema.askable(name), keys) for name, keys in self.keys.items()),
+            "keys": dict(plain_keys(schema.askable(name), keys) for name, keys in self.keys.items()),
             "complete": sorted(schema.askable(name).name for name in _listed("complete", self.complete)),
             "public": sorted(schema.askable(name).name for name in _listed("public", self.public)),
             "origin": find_origin(source, self.engine in (None, "duckdb")),
             "table": self.table,
             "types": dict(self.types or {}),
+            "dialect": dict(self.dialect or {}),
             **tell_preferences(wishes, schema),
         }
 
@@ -119,7 +121,8 @@ class Declared:
         stated = [[os.path.realpath(path), os.stat(path).st_size, os.stat(path).st_mtime_ns] for path in files]
         if began is not None and any(os.stat(path).st_mtime_ns >= began for path in files):
             return None
-        return {"files": stated, "types": dict(self.types or {}), "table": self.table} if stated else None
+        written = {"dialect": dict(self.dialect)} if self.dialect else {}
+        return {"files": stated, "types": dict(self.types or {}), "table": self.table, **written} if stated else None
 
 
 class UnregisteredError(LedgerError):
@@ -138,19 +141,6 @@ def _listed(argument: str, given: Any) -> Sequence[str]:
     if isinstance(given, (str, bytes)) or not isinstance(given, Sequence):
         raise DataError((Argument(argument), " is given as a list of columns."), suggest=Argument(argument, ["age"]))
     return given
-
-
-def _plain_keys(kind: Column, given: Any) -> tuple[str, list[Any]]:
-    """Keys of a column as values that survive JSON: days and times as text."""
-    if isinstance(given, (str, bytes)) or not isinstance(given, Sequence) or not given:
-        raise DataError("Keys are given as a list.", suggest=Argument("keys", {kind.name: ["north", "south"]}))
-    try:
-        for key in given:
-            canonical(key, kind)
-    except (MismatchError, OverflowError):
-        what = f"A key is not a value of column {kind.name!r}."
-        raise DataError(what, rule=f"The column holds {kind.family}.", suggest=Argument("keys")) from None
-    return kind.name, [key if isinstance(key, (str, int, float, bool)) else str(key) for key in given]
 
 
 @dataclass(frozen=True, eq=False)

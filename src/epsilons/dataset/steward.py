@@ -6,7 +6,7 @@ They come from people's rows, without any noise. `epsilons check --steward` show
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any
 
 import numpy as np
@@ -23,23 +23,34 @@ PRIVATE = "Private, for the steward alone: exact facts of people's rows, not for
 
 @dataclass(frozen=True)
 class StewardFacts(Shown):
-    """Rows that the cap cuts off or that have no id; by column, cells that did not parse or lie out of bounds."""
+    """Rows that the cap cuts off or that have no id; by column, cells that did not parse or lie out of bounds.
+
+    `lines`: what was no good about lines of text, and how often.
+    """
 
     cut: int
     unread: Mapping[str, int]
     outside: Mapping[str, int]
     without_id: int = 0
+    lines: Mapping[str, int] = field(default_factory=dict)
 
     def to_dict(self) -> dict[str, Any]:
         """Plain values that survive JSON."""
         by_column = {"unread": dict(self.unread), "outside": dict(self.outside)}
-        return {"private": PRIVATE, "cut": self.cut, "without_id": self.without_id, **by_column}
+        return {
+            "private": PRIVATE,
+            "cut": self.cut,
+            "without_id": self.without_id,
+            **by_column,
+            "lines": dict(self.lines),
+        }
 
     def sheets(self) -> list[Sheet]:
         names = dict.fromkeys((*self.unread, *self.outside))
         rows = [[name, *(f"{facts.get(name, 0):,}" for facts in (self.unread, self.outside))] for name in names]
         told = (f"The cap leaves out {show_count(self.cut, 'row')}.", f"Rows without an id: {self.without_id:,}.")
-        notes = [*told, PRIVATE]
+        lines = [f"{name.capitalize()}: {count:,}." for name, count in self.lines.items() if count]
+        notes = [*told, *lines, PRIVATE]
         return [Sheet("", ("column", "not read", "out of bounds"), rows, notes)]
 
 
@@ -65,4 +76,4 @@ def steward_facts(engine: Engine, person: Column, rows: int, bounds: Mapping[str
     facts: dict[str, dict[str, int]] = {"unread": {}, "outside": {}}
     for (fact, name), total in zip(sums, found.values(), strict=True):
         facts[fact][name] = int(integers(total)[0])
-    return StewardFacts(int(np.maximum(counts - rows, 0).sum()), **facts, without_id=without)
+    return StewardFacts(int(np.maximum(counts - rows, 0).sum()), **facts, without_id=without, lines=engine.faults)

@@ -175,6 +175,10 @@ class Engine(Protocol):
     #: Columns whose text was declared to be something else.
     declared: tuple[str, ...]
 
+    @property
+    def faults(self) -> Mapping[str, int]:
+        """What was no good about lines of text, and how often: for the steward alone."""
+
     @staticmethod
     def takes(source: Any) -> bool:
         """Whether this engine is the one for a source, unless another is named."""
@@ -242,8 +246,8 @@ def open_table(source: Any, engine: str | None = None, **options: Any) -> Engine
         engine = next((name for name, kind in known.items() if kind.takes(source)), None)
         if engine is None:
             unread = f"A table cannot be read from {type(source).__name__!r}."
-            rule = "A path or paths, a frame of pandas, polars, Arrow or Spark, or a DuckDB relation."
-            raise DataError(unread, rule=rule, suggest="a .parquet, .csv, .ndjson or .duckdb file")
+            rule = "Paths, a server's address, a frame of pandas, polars, Arrow or Spark, or a DuckDB relation."
+            raise DataError(unread, rule=rule, suggest="a .parquet, .csv, .xlsx, .ndjson or .duckdb file")
     if not isinstance(engine, str) or engine not in known:
         raise DataError(f"Unknown engine {engine!r}.", suggest=", ".join(sorted(known)))
     kind = known[engine]

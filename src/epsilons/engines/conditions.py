@@ -3,8 +3,9 @@
     age >= 18 AND NOT (region IN ('north', 'south') OR name LIKE 'A%') AND wage IS NOT NULL
 
 A column against literals of its own family with = <> < <= > >=, IN, BETWEEN, LIKE (text), IS [NOT] NULL; AND, OR, NOT
-and parentheses. Nothing else, and one fixed message for whatever else there is; another for patterns, of which there
-are four: 'a%', '%a', '%a%' and 'a' itself. Others may take a thousand times longer on one text than on another.
+and parentheses. Nothing else: a refusal names the part that is none of it, by names and signs, and quotes no literal.
+Patterns have a refusal of their own; there are four: 'a%', '%a', '%a%' and 'a' itself. Others may take a thousand times
+longer on one text than on another.
 
 The text is parsed, every node and every one of its arguments is looked up in a list of what is allowed, and the result
 are the frozen values of `trees`. The query is built from those, so no node of the parser reaches an engine. They take a
@@ -23,11 +24,22 @@ from itertools import accumulate
 from typing import Any
 
 from sqlglot import exp, tokenize
+from sqlglot.errors import ParseError
 from sqlglot.parser import Parser
 from sqlglot.tokenizer_core import Token, TokenType
 
-from epsilons.engines.base import NUMBER, OTHER, TEXT, TRUTH, Column, Schema, unaskable
-from epsilons.engines.trees import NODES, Comparison, Never, Predicate, Several, canonical, check_storable, split_like
+from epsilons.engines.base import DATE, NUMBER, OTHER, TEXT, TIME, TRUTH, Column, Schema, unaskable
+from epsilons.engines.trees import (
+    NODES,
+    Comparison,
+    MismatchError,
+    Never,
+    Predicate,
+    Several,
+    canonical,
+    check_storable,
+    split_like,
+)
 from epsilons.errors import Argument, EpsilonsError, PlanError
 
 LONGEST_CONDITION = 20_000
@@ -40,24 +52,28 @@ _NEGATED = {"=": "<>", "<>": "=", "<": ">=", ">=": "<", ">": "<=", "<=": ">"}
 _FLIPPED = {"=": "=", "<>": "<>", "<": ">", ">": "<", "<=": ">=", ">=": "<="}
 _SIGNS = {node: sign for sign, node in NODES.items()}
 _DIGITS = re.compile(r"(\d{1,400}(\.\d{0,400})?|\.\d{1,400})([eE][+-]?\d{1,3})?", re.ASCII)
+_LONGEST_NAME = 60
+_WRITTEN_AS = {
+    NUMBER: "18 or 2.5", TEXT: "'north'", TRUTH: "TRUE or FALSE", DATE: "'2026-11-15'", TIME: "'2026-11-15 12:00:00'",
+}  # fmt: skip
 _KEYWORDS = {"AND", "OR", "NOT", "IN", "BETWEEN", "LIKE", "IS", "NULL", "TRUE", "FALSE"}
 _WRITTEN = {TokenType.STRING, TokenType.NUMBER, TokenType.IDENTIFIER}
 
 
 class _RefusedError(Exception):
-    """Not in the language, or more is known of it: the error to raise."""
+    """Not in the language: what of it, or the error to raise, if there is one of its own."""
 
-    def __init__(self, reason: EpsilonsError | None = None) -> None:
+    def __init__(self, reason: EpsilonsError | str = "") -> None:
         self.reason = reason
 
 
-def _require(allowed: bool, reason: EpsilonsError | None = None) -> None:
+def _require(allowed: bool, reason: EpsilonsError | str = "") -> None:
     if not allowed:
         raise _RefusedError(reason)
 
 
 def parse(text: Any, schema: Schema) -> Predicate:
-    """The condition that a text stands for, in normal form; `PlanError`, always the same, if it is not one.
+    """The condition that a text stands for, in normal form; `PlanError`, which names the part, if it is not one.
 
     Patterns have a `PlanError` of their own; `DataError` if it is about a column whose type cannot be asked about.
 
@@ -66,17 +82,42 @@ def parse(text: Any, schema: Schema) -> Predicate:
     >>> parse("NOT (age < 17.5 OR \\"union\\" IS NULL)", schema).text
     '("age" >= 18 AND "union" IS NOT NULL)'
     """
-    reason = None
+    reason: EpsilonsError | str = ""
     try:
         return _parse(text, schema)
     except _RefusedError as error:
         reason = error.reason
-    except Exception:  # parsers quote what they could not read, and recursion ends in errors of its own
+    except ParseError as error:  # parsers quote what they could not read: the place alone is told
+        places = [one.get("col") for one in error.errors]
+        reason = f"it cannot be read at character {places[0]}" if places and places[0] else ""
+    except Exception:  # recursion, too, ends in errors of its own
         pass
+    if isinstance(reason, EpsilonsError):
+        raise reason
     rule = "Columns against literals of their type: = <> < <= > >=, IN, BETWEEN, LIKE, IS [NOT] NULL; AND, OR, NOT."
     csv = ("; of a CSV file, columns that ", Argument("types"), " does not declare are text")
     hint = ("age >= 18 AND region IN ('north', 'south')", *csv)
-    raise reason or PlanError("The condition is not one that can be asked.", rule=rule, suggest=hint)
+    part = f": {reason}" if reason else ""
+    raise PlanError(f"The condition is not one that can be asked{part}.", rule=rule, suggest=hint)
+
+
+def _name(node: Any) -> str:
+    """What a node is called, by the words of the language or the caller's own name of it; never a literal."""
+    while type(node) is exp.Paren:
+        node = node.this
+    if isinstance(node, (exp.Literal, exp.Boolean, exp.Null, exp.Neg)):
+        return "a literal stands where a column is expected"
+    if isinstance(node, exp.Column):
+        return f"{_quote(node.name)} stands alone, or where a literal is expected (text is written 'in single quotes')"
+    if isinstance(node, exp.Binary) and not isinstance(node, exp.Func):
+        return f"{node.key.upper()} is none of its signs"
+    if isinstance(node, exp.Anonymous):
+        return f"functions such as {_quote(node.name)} are not asked"
+    return f"{node.key.upper()} is no part of it" if isinstance(node, exp.Expr) else "a sign has nothing beside it"
+
+
+def _quote(name: str) -> str:
+    return repr(name if len(name) <= _LONGEST_NAME else f"{name[:_LONGEST_NAME]}...")
 
 
 def _no_pattern(suggest: str = "name LIKE 'A%' AND name LIKE '%son'") -> PlanError:
@@ -85,15 +126,20 @@ def _no_pattern(suggest: str = "name LIKE 'A%' AND name LIKE '%son'") -> PlanErr
 
 
 def _parse(text: Any, schema: Schema) -> Predicate:
-    _require(isinstance(text, str) and len(text) <= LONGEST_CONDITION)
+    _require(isinstance(text, str), "it is not a text")
+    _require(len(text) <= LONGEST_CONDITION, f"it is longer than {LONGEST_CONDITION:,} characters")
     half = LONGEST_CONDITION // 2
     check_storable(text[:half]), check_storable(text[half:])
     names = {name.casefold() for name in schema}
     tokens = [_as_name(token, names) for token in tokenize(text)]
-    _require(0 < len(tokens) <= MOST_TOKENS and not any(token.comments or token.text == ";" for token in tokens))
+    _require(len(tokens) > 0, "it is empty")
+    _require(len(tokens) <= MOST_TOKENS, f"it has more than {MOST_TOKENS:,} words and signs")
+    _require(not any(token.comments for token in tokens), "it has a comment")
+    _require(not any(token.token_type == TokenType.SEMICOLON for token in tokens), "it has a semicolon")
     depths = accumulate((token.text == "(") - (token.text == ")") for token in tokens)
     negations = sum(token.text.upper() == "NOT" for token in tokens)
-    _require(max(depths) <= DEEPEST and negations <= 4 * DEEPEST)
+    _require(max(depths) <= DEEPEST, f"parentheses are more than {DEEPEST} deep")
+    _require(negations <= 4 * DEEPEST, f"it has more than {4 * DEEPEST} NOT")
     (tree,) = Parser().parse_into(exp.Condition, tokens, text)
     return _condition(tree, schema, False)
 
@@ -108,7 +154,7 @@ def _as_name(token: Token, names: set[str]) -> Token:
 def _only(node: exp.Expr, *names: str) -> None:
     """Every argument of a node is one that is known here; a newer parser may add others, such as a negation."""
     others = [value for name, value in node.args.items() if name not in names]
-    _require(not node.comments and all(value in (None, False, []) for value in others))
+    _require(not node.comments and all(value in (None, False, []) for value in others), _name(node))
 
 
 def _condition(node: Any, schema: Schema, negated: bool) -> Predicate:
@@ -129,12 +175,13 @@ def _condition(node: Any, schema: Schema, negated: bool) -> Predicate:
         parts = [_comparison(node.this, sign, end, schema, negated) for sign, end in ends]
         return _join(parts, every=not negated)
     if kind is exp.In:
+        _require(bool(node.expressions), "IN is followed by literals in parentheses")
         _only(node, "this", "expressions")
         return _among(_column(node.this, schema), node.expressions, negated)
     if kind is exp.Like:
         _only(node, "this", "expression", "negate")
         column = _column(node.this, schema)
-        _require(column.family == TEXT)
+        _require(column.family == TEXT, f"LIKE is for text, and column {_quote(column.name)} holds {column.family}")
         pattern = check_storable(str(_value(node.expression, column)))
         before, sought, after = split_like(pattern)
         _require(not any(sign in sought for sign in "%_\\"), _no_pattern())
@@ -142,7 +189,8 @@ def _condition(node: Any, schema: Schema, negated: bool) -> Predicate:
         _require(not (before and after and len(sought) > LONGEST_PIECE), _no_pattern(shorter))
         return Comparison(column, "NOT LIKE" if negated ^ bool(node.args.get("negate")) else "LIKE", (pattern,))
     _require(kind is not exp.Escape, _no_pattern())
-    _require(kind is exp.Is and type(node.expression) is exp.Null)
+    _require(kind is exp.Is, _name(node))
+    _require(type(node.expression) is exp.Null, "IS is followed by NULL or NOT NULL")
     _only(node, "this", "expression")
     return Comparison(_column(node.this, schema), "IS NOT NULL" if negated else "IS NULL")
 
@@ -168,10 +216,15 @@ def _join(parts: list[Predicate], every: bool) -> Predicate:
 
 
 def _column(node: Any, schema: Schema) -> Column:
-    _require(type(node) is exp.Column and type(node.this) is exp.Identifier)
+    _require(type(node) is exp.Column and type(node.this) is exp.Identifier, _name(node))
+    _require(not node.args.get("table"), "a column is named without a table before it")
     _only(node, "this")
     _only(node.this, "this", "quoted")
-    found = schema[node.this.this] if node.this.args.get("quoted") else schema.find(node.this.this)
+    name, quoted = str(node.this.this), node.this.args.get("quoted")
+    known = name in schema if quoted else name.casefold() in {one.casefold() for one in schema}
+    exactly = ", spelled exactly so" if quoted else ""
+    _require(known, f"there is no column {_quote(name)}{exactly}")
+    found = schema[name] if quoted else schema.find(name)
     if found.family == OTHER:
         raise _RefusedError(unaskable(found))
     return found
@@ -188,28 +241,39 @@ def _value(node: Any, kind: Column) -> Fraction | str | bool:
     if type(node) is exp.Neg:
         _only(node, "this")
         sign, node = -1, node.this
-    _require(type(node) is exp.Literal)
+    own = f"column {_quote(kind.name)} holds {kind.family}, which is written {_WRITTEN_AS.get(kind.family, '')}"
+    _require(type(node) is not exp.Null, "nothing is compared with NULL (IS NULL asks for it)")
+    _require(type(node) is exp.Literal, own if type(node) is exp.Boolean else _name(node))
     _only(node, "this", "is_string")
     if node.is_string:
-        _require(sign > 0 and kind.family not in (NUMBER, TRUTH))
+        _require(sign > 0 and kind.family not in (NUMBER, TRUTH), own)
+        _require(kind.family == TEXT or _is_moment(str(node.this), kind), own)
         return str(node.this)
-    _require(kind.family == NUMBER and _DIGITS.fullmatch(node.this) is not None)
+    _require(kind.family == NUMBER and _DIGITS.fullmatch(node.this) is not None, own)
     return sign * Fraction(node.this)
 
 
+def _is_moment(text: str, kind: Column) -> bool:
+    try:
+        return canonical(text, kind) is not None
+    except MismatchError:
+        return False
+
+
 def _comparison(left: Any, sign: str, right: Any, schema: Schema, negated: bool) -> Predicate:
-    if type(left) is not exp.Column:
+    if type(left) is not exp.Column and type(right) is exp.Column:
         left, right, sign = right, left, _FLIPPED[sign]
     kind = _column(left, schema)
-    return _compare(kind, _NEGATED[sign] if negated else sign, _value(right, kind))
+    return compare(kind, _NEGATED[sign] if negated else sign, _value(right, kind))
 
 
-def _compare(kind: Column, sign: str, value: Fraction | str | bool) -> Predicate:
+def compare(kind: Column, sign: str, value: Fraction | str | bool) -> Predicate:
+    """A column against a value of its family, in normal form."""
     if kind.family == NUMBER and not kind.floating:
         assert isinstance(value, Fraction)
         return _compare_units(kind, sign, value * 10**kind.scale)
     if kind.family == TRUTH:
-        _require(sign in ("=", "<>"))
+        _require(sign in ("=", "<>"), f"column {_quote(kind.name)} holds truth, which has no order")
         return Comparison(kind, "=", (bool(value) == (sign == "="),))
     known = canonical(value, kind)
     assert known is not None
@@ -237,8 +301,7 @@ def _compare_units(kind: Column, sign: str, units: Fraction) -> Predicate:
 
 
 def _among(kind: Column, nodes: list[Any], negated: bool) -> Predicate:
-    _require(bool(nodes))
-    parts = [_compare(kind, "=", _value(node, kind)) for node in nodes]
+    parts = [compare(kind, "=", _value(node, kind)) for node in nodes]
     distinct = {value for part in parts if isinstance(part, Comparison) for value in part.values}
     values: tuple[Any, ...] = tuple(sorted(distinct))
     if not values:

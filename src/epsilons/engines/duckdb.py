@@ -23,7 +23,7 @@ from sqlglot import exp
 
 from epsilons.engines import base
 from epsilons.engines.base import SOURCE, Column, Schema, make_column, register
-from epsilons.engines.sources import Files, Frame, cast_text, locate
+from epsilons.engines.sources import Files, Frame, locate
 from epsilons.engines.trees import bit, column, join_bits, table
 from epsilons.errors import Argument, DataError
 from epsilons.storage.files import claim_folder, release_folder
@@ -59,7 +59,7 @@ class DuckDB:
     """A table in DuckDB: files, a frame, a table of a database file, or the user's own relation."""
 
     name: ClassVar[str] = "duckdb"
-    options: ClassVar[frozenset[str]] = frozenset({"types", "table", "threads", "memory"})
+    options: ClassVar[frozenset[str]] = frozenset({"types", "table", "dialect", "threads", "memory"})
     embedded = True
 
     @staticmethod
@@ -74,15 +74,16 @@ class DuckDB:
         *,
         types: Mapping[str, str] | None = None,
         table: str | None = None,
+        dialect: Mapping[str, str] | None = None,
         threads: int | None = None,
         memory: str | None = None,
     ) -> None:
         self._relation: Any = source if isinstance(source, duckdb.DuckDBPyRelation) else None
-        if self._relation is not None and (types or table):
+        if self._relation is not None and (types or table or dialect):
             unfit = ("leave ", Argument("types"), " and ", Argument("table"), " out")
             raise DataError("A DuckDB relation has its own types.", suggest=unfit)
         known = self._relation is not None or isinstance(source, Files)
-        located = (None if self._relation is not None else source) if known else locate(source, types, table)
+        located = (None if self._relation is not None else source) if known else locate(source, types, table, dialect)
         #: What was stored or defined here, by name, and which of both.
         self._kept: dict[str, str] = {}
         #: How columns of what was staged are packed, and of what is made of it, unless as columns usually are.
@@ -93,6 +94,7 @@ class DuckDB:
         try:
             if isinstance(located, Files):
                 located = _hide_errors(partial(located.copied, self._spill))
+            self.faults = dict(getattr(located, "faults", ()))
             self._connection: Any = _hide_errors(lambda: self._open(located, threads, memory))
         except BaseException:
             release_folder(self._spill)
@@ -146,7 +148,7 @@ class DuckDB:
         for name, kind in found:
             cells[name] = column(name)
             if name in types:
-                cells[name] = cast_text(cells[name], types[name])
+                cells[name] = located.dialect.cast(cells[name], types[name])
             elif _VIEWED.fullmatch(kind):
                 plain = "TIMESTAMP" if kind.startswith("TIMESTAMP") else "VARCHAR"
                 cells[name] = exp.TryCast(this=cells[name], to=exp.DataType.build(plain))

@@ -1,10 +1,10 @@
 """CSV and JSON lines, copied for the engine in such a form that no row decides what becomes of another.
 
 An engine's own reader refuses a whole CSV file for one row that is no good, or takes the rows after a stray quote for
-one cell. Here every row is read, and written again in one dialect: as many cells as there are columns, in UTF-8, quotes
+one cell. Here every row is read, and written again in one form: as many cells as there are columns, in UTF-8, quotes
 doubled. A row is what is quoted throughout as it should be, over several lines if need be; else it is one line, and a
-quote in it is a letter. Missing cells are null, cells too many are left out. Null is also what is not UTF-8, and what
-does not fit into a row of `_MOST` bytes.
+quote in it is a letter. Missing cells are null, cells too many are left out. Null is also what is not in the file's
+encoding, and what does not fit into a row of `_MOST` bytes. How often that happened is counted, for the steward alone.
 
 Of JSON lines, engines read each by itself; a line that is no object is a row of nulls. Only the longest are left out.
 """
@@ -13,49 +13,99 @@ import mmap
 import os
 import re
 import shutil
+from collections import Counter
 from collections.abc import Callable, Iterable
 from itertools import islice
 from typing import Any
 
+from epsilons.engines.dialects import PLAIN, Dialect
 from epsilons.engines.readings import quietly
 from epsilons.storage.files import open_private
 
 _BOM = b"\xef\xbb\xbf"
 #: Engines refuse lines of two million bytes in CSV, and of 2^24 in JSON.
 _MOST, _MOST_JSON = 1_900_000, 16_000_000
-_CELL, _FLAT = (rb'(?:"(?:[^"%b]++|"")*+"|[^",\r\n]*+)' % ends for ends in (b"", rb"\r\n"))
+_CHUNK = 1 << 20
 _END = rb"(?:\r?\n|\Z)"
-_WELL_QUOTED = re.compile(_CELL + rb"(?:," + _CELL + rb")*+" + _END)
 _LINE = re.compile(rb"[^\n]*+(?:\n|\Z)")
 _SHORT_LINES = re.compile(rb"(?:[^\n]{0,%d}+(?:\n|\Z)){1,1024}+" % _MOST_JSON)
-_PART = re.compile(rb'(?:\A|,)(?:"((?:[^"]++|"")*+)"|([^,]*+))(?=,|\Z)')
+
+#: What is counted of a file's lines.
+RAGGED, QUOTES = "lines with cells too many or too few", "lines with quotes out of place"
+UNREADABLE = "cells not in the encoding, or too long"
 
 
-def read_header(path: str) -> tuple[str, ...]:
+class _Shape:
+    """What rows look like whose cells have this separator between them."""
+
+    def __init__(self, separator: bytes) -> None:
+        self.separator, apart = separator, re.escape(separator)
+        shapes = [rb'(?:"(?:[^"%b]++|"")*+"|[^"%b\r\n]*+)' % (ends, apart) for ends in (b"", rb"\r\n")]
+        self._cells, self._apart = shapes, apart
+        self._well_quoted = re.compile(shapes[0] + rb"(?:" + apart + shapes[0] + rb")*+" + _END)
+        self._part = re.compile(rb'(?:\A|%b)(?:"((?:[^"]++|"")*+)"|([^%b]*+))(?=%b|\Z)' % (apart, apart, apart))
+
+    def many(self, width: int) -> list[re.Pattern[bytes]]:
+        """Up to a thousand rows of so many cells, as they should be: without line ends in quotes, and with them."""
+        good, flat = (
+            re.compile(rb"(?:(?:%b%b){%d}%b%b){1,1024}+" % (cell, self._apart, width - 1, cell, _END))
+            for cell in self._cells
+        )
+        return [flat, good]
+
+    def find_cells(self, data: Any, at: int, most: int | None = None) -> tuple[list[bytes], int, bool]:
+        """The cells of the row that begins here, where the next one begins, and whether quotes are in place."""
+        found = self._well_quoted.match(data, at)
+        row = found or _match(_LINE, data, at)
+        parts = islice(self._part.finditer(row[0].removesuffix(b"\n").removesuffix(b"\r")), most)
+        cells = [cell[2] if cell[1] is None else cell[1].replace(b'""', b'"') for cell in parts]
+        return cells, row.end(), found is not None or b'"' not in row[0]
+
+
+def read_header(path: str, dialect: Dialect = PLAIN) -> tuple[str, ...]:
     """The names in the first row of a CSV file; a return that ends no line is in no name."""
     with open(path, "rb") as file:
-        data = _map(file)
-        names = tuple(cell.decode() for cell in _find_cells(data, 3 if data[:3] == _BOM else 0)[0])
+        # What is not UTF-8 cannot be mapped: no header is longer than this.
+        data = _map(file) if dialect.encoding == "utf-8" else dialect.recoder()(file.read(_MOST))
+        cells = _Shape(dialect.separator.encode()).find_cells(data, 3 if data[:3] == _BOM else 0)[0]
+        names = tuple(cell.decode() for cell in cells)
     return () if any("\r" in name for name in names) else names
 
 
-def copy_lines(kind: str, paths: Iterable[str], names: tuple[str, ...], folder: str) -> str:
-    """One file for all the rows. Each source is copied as it stands first, since it may change meanwhile."""
+def copy_lines(
+    kind: str, paths: Iterable[str], names: tuple[str, ...], folder: str, dialect: Dialect, faults: Counter[str]
+) -> str:
+    """One file for all the rows. Each source is copied as it stands first, since it may change meanwhile.
+
+    What of its lines is no good is counted in `faults`.
+    """
     raw, path = os.path.join(folder, "raw"), os.path.join(folder, f"rows.{kind}")
+    shape, width = _Shape(dialect.separator.encode()), len(names)
     with open(path, "xb", opener=open_private) as rows:
-        rows.write(_write_row([name.encode() for name in names], len(names)) if kind == "csv" else b"")
+        rows.write(write_row([name.encode() for name in names], width, shape.separator) if kind == "csv" else b"")
         for source in paths:
             with open(source, "rb") as theirs, open(raw, "w+b", opener=open_private) as ours:
-                shutil.copyfileobj(theirs, ours, 1 << 20)
+                _copy_bytes(theirs, ours, dialect)
                 ours.flush()
                 data = _map(ours)
                 start = 3 if data[:3] == _BOM else 0
                 if kind == "csv":
-                    _copy_csv(data, _find_cells(data, start)[1], len(names), rows.write)
+                    _copy_csv(data, shape.find_cells(data, start)[1], width, shape, rows.write, faults)
                 else:
                     _copy_json(data, start, rows.write)
             os.remove(raw)
     return path
+
+
+def _copy_bytes(theirs: Any, ours: Any, dialect: Dialect) -> None:
+    """In UTF-8, whatever it was; a source is read once, from its beginning to its end."""
+    if dialect.encoding == "utf-8":
+        shutil.copyfileobj(theirs, ours, _CHUNK)
+        return
+    recode = dialect.recoder()
+    while chunk := theirs.read(_CHUNK):
+        ours.write(recode(chunk))
+    ours.write(recode(b"", True))
 
 
 def _map(file: Any) -> Any:
@@ -64,10 +114,11 @@ def _map(file: Any) -> Any:
     return mmap.mmap(file.fileno(), 0, access=mmap.ACCESS_READ) if full else b""
 
 
-def _copy_csv(data: Any, at: int, width: int, write: Callable[[bytes], Any]) -> None:
+def _copy_csv(
+    data: Any, at: int, width: int, shape: _Shape, write: Callable[[bytes], Any], faults: Counter[str]
+) -> None:
     """Rows that are as they should be are taken a thousand at a time, the others one by one."""
-    many = rb"(?:(?:%b,){%d}%b%b){1,1024}+"
-    flat, good = (re.compile(many % (cell, width - 1, cell, _END)) for cell in (_FLAT, _CELL))
+    flat, good = shape.many(width)
     while at < len(data):
         found = flat.match(data, at) or good.match(data, at)
         end = found.end() if found else at + 1
@@ -77,9 +128,11 @@ def _copy_csv(data: Any, at: int, width: int, write: Callable[[bytes], Any]) -> 
             write(rows.replace(b"\r", b"") + b"\n" * (not rows.endswith(b"\n")))
             at = end
         while at < end:
-            cells, at = _find_cells(data, at, width)
+            cells, at, in_place = shape.find_cells(data, at, width + 1)
             if width == 1 or cells != [b""]:
-                write(_write_row(cells, width))
+                faults[RAGGED] += len(cells) != width
+                faults[QUOTES] += not in_place
+                write(write_row(cells[:width], width, shape.separator, faults))
 
 
 def _copy_json(data: Any, at: int, write: Callable[[bytes], Any]) -> None:
@@ -96,21 +149,17 @@ def _match(pattern: re.Pattern[bytes], data: Any, at: int) -> re.Match[bytes]:
     return found
 
 
-def _find_cells(data: Any, at: int, most: int | None = None) -> tuple[list[bytes], int]:
-    """The cells of the row that begins here, and where the next one begins."""
-    row = _WELL_QUOTED.match(data, at) or _match(_LINE, data, at)
-    found = islice(_PART.finditer(row[0].removesuffix(b"\n").removesuffix(b"\r")), most)
-    return [cell[2] if cell[1] is None else cell[1].replace(b'""', b'"') for cell in found], row.end()
-
-
-def _write_row(cells: list[bytes], width: int) -> bytes:
+def write_row(cells: list[bytes], width: int, separator: bytes, faults: Counter[str] | None = None) -> bytes:
+    """A row in the form that the engine reads."""
     cells = [cell.replace(b'"', b'""') for cell in cells] + [b""] * (width - len(cells))
     room = _MOST - 3 * width
     for place, cell in enumerate(cells):
         if len(cell) > room or not _is_text(cell):
             cells[place] = b""
+            if faults is not None:
+                faults[UNREADABLE] += 1
         room -= len(cells[place])
-    return b'"%b"\n' % b'","'.join(cells)
+    return b'"%b"\n' % (b'"%b"' % separator).join(cells)
 
 
 def _is_text(some: bytes) -> bool:

@@ -1,14 +1,16 @@
 """Where tables come from: files, frames and databases, with types fixed by declaration and never by their contents.
 
-Columns of CSV files, and untyped columns of pandas, are text unless `types` declares them; those of JSON files are what
-`types` declares. A cell that does not parse is null, wherever it stands. Nothing is guessed from the first rows: a
-guess would depend on one person's value, and fail on another's.
+Columns of CSV files and workbooks, and untyped columns of pandas, are text unless `types` declares them; those of JSON
+files are what `types` declares, and those of a PostgreSQL server what it says. A cell that does not parse is null,
+wherever it stands. Nothing is guessed from the first rows: a guess would depend on one person's value, and fail on
+another's.
 """
 
 from __future__ import annotations
 
 import glob
 import os
+from collections import Counter
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, replace
 from functools import partial
@@ -17,30 +19,29 @@ from typing import TYPE_CHECKING, Any
 from sqlglot import exp
 
 from epsilons.engines.base import check_names
+from epsilons.engines.dialects import PLAIN, TYPES, Dialect
 from epsilons.engines.lines import copy_lines, read_header
+from epsilons.engines.postgresql import find_table, is_address
 from epsilons.engines.readings import as_arrow
+from epsilons.engines.workbooks import copy_sheets, find_sheet, read_names
 from epsilons.errors import Argument, DataError, Text
 
 if TYPE_CHECKING:
     import pyarrow as pa
 
-#: What `types` may say, and the engine's type for it.
-TYPES = {
-    "int": "BIGINT", "float": "DOUBLE", "text": "VARCHAR", "bool": "BOOLEAN", "date": "DATE", "time": "TIMESTAMP",
-}  # fmt: skip
 _ENDINGS = {
-    ".parquet": "parquet", ".pq": "parquet", ".csv": "csv", ".ndjson": "json", ".jsonl": "json",
-    ".duckdb": "duckdb", ".ddb": "duckdb", ".db": "duckdb",
+    ".parquet": "parquet", ".pq": "parquet", ".csv": "csv", ".tsv": "csv", ".ndjson": "json",
+    ".jsonl": "json", ".duckdb": "duckdb", ".ddb": "duckdb", ".db": "duckdb", ".xlsx": "excel", ".xlsm": "excel",
+    ".xlsb": "excel", ".xls": "excel", ".ods": "excel",
 }  # fmt: skip
 _unlike = partial(DataError, "Files have different columns.", rule="The files of one table have one schema.")
-_FILES = "a .parquet, .csv, .ndjson or .duckdb file"
+_FILES = "a .parquet, .csv, .xlsx, .ndjson or .duckdb file"
 #: Given in full, so that the reader looks at no row to find out.
 _READER_OPTIONS: dict[str, dict[str, bool | str]] = {
     "parquet": {"hive_partitioning": False},
     "json": {"format": "newline_delimited", "ignore_errors": True},
     "csv": {
-        "auto_detect": False, "header": True, "delim": ",", "quote": '"', "escape": '"', "nullstr": "",
-        "new_line": r"\n",
+        "auto_detect": False, "header": True, "quote": '"', "escape": '"', "nullstr": "", "new_line": r"\n",
     },
 }  # fmt: skip
 
@@ -54,6 +55,9 @@ class Files:
     types: tuple[tuple[str, str], ...] = ()
     names: tuple[str, ...] = ()
     table: str | None = None
+    dialect: Dialect = PLAIN
+    #: Of a copy: what was no good about lines of text, and how often, for the steward alone.
+    faults: tuple[tuple[str, int], ...] = ()
 
     def scan(self, attached: str) -> exp.Expr:
         """What a query reads from."""
@@ -64,7 +68,8 @@ class Files:
             text, names = exp.Literal.string("VARCHAR"), [exp.to_identifier(name, quoted=True) for name in self.names]
             fields = exp.Struct(expressions=[exp.PropertyEQ(this=name, expression=text.copy()) for name in names])
             arguments.append(exp.EQ(this=exp.column("columns"), expression=fields))
-        for option, value in _READER_OPTIONS[self.kind].items():
+        separated = {"delim": self.dialect.separator} if self.kind == "csv" else {}
+        for option, value in {**_READER_OPTIONS[self.kind], **separated}.items():
             given = exp.Boolean(this=value) if isinstance(value, bool) else exp.Literal.string(value)
             arguments.append(exp.EQ(this=exp.column(option), expression=given))
         return exp.Anonymous(this=f"read_{self.kind}", expressions=arguments)
@@ -73,7 +78,14 @@ class Files:
         """What the engine reads: of lines of text, a copy that cannot fail."""
         if not self.names:
             return self
-        return replace(self, paths=(copy_lines(self.kind, self.paths, self.names, folder),))
+        faults: Counter[str] = Counter()
+        if self.kind == "excel":
+            assert self.table is not None
+            path = copy_sheets(self.paths, self.table, self.names, folder, self.dialect, faults)
+        else:
+            path = copy_lines(self.kind, self.paths, self.names, folder, self.dialect, faults)
+        kind = "csv" if self.kind == "excel" else self.kind
+        return replace(self, kind=kind, paths=(path,), faults=tuple(faults.items()))
 
 
 @dataclass(frozen=True, eq=False)
@@ -83,29 +95,32 @@ class Frame:
     table: pa.Table
     types: tuple[tuple[str, str], ...] = ()
     unusable: tuple[str, ...] = ()
+    dialect: Dialect = PLAIN
 
 
-def locate(source: Any, types: Mapping[str, str] | None, table: str | None) -> Files | Frame:
+def has_types(path: str) -> bool:
+    """Whether a file says what its columns hold: no lines of text, and no sheets, do."""
+    return _ENDINGS.get(os.path.splitext(path)[1].lower()) not in ("csv", "excel")
+
+
+def locate(source: Any, types: Mapping[str, str] | None, table: str | None, dialect: Any = None) -> Files | Frame:
     """Find out what a source is, from its name or type alone."""
     declared = dict(types or {})
     for name, kind in declared.items():
         if not isinstance(name, str) or kind not in TYPES:
             raise DataError(f"Unknown type {kind!r} of column {name!r}.", rule=f"Types: {', '.join(TYPES)}.")
+    if is_address(source):
+        if declared:
+            raise DataError("A server has its own types.", suggest=_leave_out("types"))
+        found = find_table(source, table)
+        Dialect.of(dialect, "server")
+        return _from_arrow(found.read(), dict(found.types), ())
     if isinstance(source, (str, os.PathLike)) or (isinstance(source, (list, tuple)) and source):
-        return _files(source, declared, table)
+        return _files(source, declared, table, dialect)
     if table is not None:
-        raise DataError("Only a DuckDB file has tables to choose from.", suggest=_leave_out("table"))
-    return _read_frame(source, declared)
-
-
-def cast_text(tree: exp.Expr, kind: str) -> exp.Expr:
-    """A text cell in its declared type, or null. Casts round fractions to whole numbers: those are null here."""
-    value = exp.TryCast(this=tree.copy(), to=exp.DataType.build(TYPES[kind]))
-    if kind != "int":
-        return value
-    fraction = exp.TryCast(this=tree.copy(), to=exp.DataType.build("DOUBLE"))
-    exactly = exp.EQ(this=fraction, expression=exp.Cast(this=value.copy(), to=exp.DataType.build("DOUBLE")))
-    return exp.Case(ifs=[exp.If(this=exactly, true=value)])
+        what = "Only a DuckDB file, a workbook or a server has tables to choose from."
+        raise DataError(what, suggest=_leave_out("table"))
+    return replace(_read_frame(source, declared), dialect=Dialect.of(dialect, "frame"))
 
 
 def _leave_out(name: str) -> Text:
@@ -118,7 +133,7 @@ def _check_declared(declared: Mapping[str, str], names: Iterable[str]) -> None:
         raise DataError(f"There is no column {unknown!r} to declare.", rule=rule)
 
 
-def _files(source: Any, declared: dict[str, str], table: str | None) -> Files:
+def _files(source: Any, declared: dict[str, str], table: str | None, dialect: Any) -> Files:
     paths = _expand([source] if isinstance(source, (str, os.PathLike)) else list(source))
     kinds = {_ENDINGS.get(os.path.splitext(path)[1].lower(), "") for path in paths}
     kind = kinds.pop() if len(kinds) == 1 else ""
@@ -126,9 +141,11 @@ def _files(source: Any, declared: dict[str, str], table: str | None) -> Files:
         whole = any(path.lower().endswith(".json") for path in paths)
         hint = "JSON lines, an object on each, in a file that ends in .ndjson or .jsonl" if whole else _FILES
         raise DataError("The kind of file is not known.", rule="The ending says it, one for all.", suggest=hint)
-    if (table is None) == (kind == "duckdb"):
-        needs = ("A DuckDB file needs ", Argument("table"), ", and nothing else has one.")
-        raise DataError(needs, suggest=Argument("table", "people"))
+    tabbed = all(path.lower().endswith(".tsv") for path in paths)
+    written = Dialect.of(dialect, kind, "\t" if tabbed else ",")
+    if (table is None) == (kind == "duckdb") and kind != "excel":
+        needs = ("A DuckDB file needs ", Argument("table"), ", a workbook of several sheets and a server too.")
+        raise DataError(needs, rule="Nothing else has one.", suggest=Argument("table", "people"))
     if kind == "duckdb":
         if len(paths) > 1:
             raise DataError("More than one DuckDB file.", suggest=("one file, with ", Argument("table")))
@@ -141,17 +158,28 @@ def _files(source: Any, declared: dict[str, str], table: str | None) -> Files:
         rule = "It has no header, and each row has keys of its own: its columns are those that are declared."
         types = Argument("types", {"id": "int", "wage": "float", "region": "text"})
         raise DataError("The columns of a JSON file are not known.", rule=rule, suggest=types)
+    if kind == "excel":
+        table = find_sheet(paths[0], table)
     try:
-        listed = [tuple(declared) if kind == "json" else read_header(path) for path in paths]
+        listed = [_read_names(kind, path, table, declared, written) for path in paths]
     except (OSError, ValueError):
         listed = [()]
     if not listed[0] or not all(listed[0]):
-        raise DataError("A file does not begin with the names of its columns.", suggest="a header line, in UTF-8")
+        named = ("a header line, in UTF-8, or in the encoding that ", Argument("dialect"), " names")
+        raise DataError("A file does not begin with the names of its columns.", suggest=named)
     if any(names != listed[0] for names in listed):
         raise _unlike()
     check_names(listed[0])
     _check_declared(declared, listed[0])
-    return Files(kind, paths, tuple(declared.items()), listed[0])
+    return Files(kind, paths, tuple(declared.items()), listed[0], table, written)
+
+
+def _read_names(
+    kind: str, path: str, sheet: str | None, declared: Mapping[str, str], dialect: Dialect
+) -> tuple[str, ...]:
+    if kind == "json":
+        return tuple(declared)
+    return read_header(path, dialect) if kind == "csv" or sheet is None else read_names(path, sheet)
 
 
 def _expand(given: list[Any]) -> tuple[str, ...]:
@@ -204,7 +232,7 @@ def _read_frame(source: Any, declared: dict[str, str]) -> Frame:
         frame = source.collect() if name == "LazyFrame" else source
         unusable = tuple(c for c, kind in frame.schema.items() if str(kind).startswith(("Object", "Unknown")))
         return _from_arrow(frame.drop(unusable).to_arrow(), declared, unusable)
-    rule = "A path or paths, pandas, polars, Arrow, or a DuckDB relation."
+    rule = "A path or paths, a server's address, pandas, polars, Arrow, or a DuckDB relation."
     raise DataError(f"A table cannot be read from {name!r}.", rule=rule, suggest=_FILES)
 
 

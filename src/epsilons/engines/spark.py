@@ -65,6 +65,7 @@ class Spark:
     #: The driver holds only summaries.
     embedded = False
     declared: tuple[str, ...] = ()
+    faults: ClassVar[Mapping[str, int]] = {}
 
     @staticmethod
     def takes(source: Any) -> bool:

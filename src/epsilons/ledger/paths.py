@@ -28,6 +28,8 @@ def find(kept: _R, home: str) -> _R:
 
 
 def _shorten(below: str | None, path: str) -> str:
+    if "://" in path:  # a server
+        return path
     real = os.path.realpath(path)
     return _HERE + real.removeprefix(below) if below and real.startswith(below) else path
 

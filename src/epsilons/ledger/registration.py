@@ -249,8 +249,10 @@ def _object_to_version(same: Registration | None, given: Application) -> Iterato
     """One label, one state: stored answers go by it."""
     if same and not same_state(same.about, given.about):
         before, now = same.about["source"], given.about["source"]
-        rows = bool(before and now) and {**before, "types": now["types"]} == now
-        typed = ["other types of columns"] if rows and before != now else []
+        bare = [{k: v for k, v in one.items() if k not in ("types", "dialect")} for one in (before, now) if one]
+        rows = len(bare) == 2 and bare[0] == bare[1]
+        typed = ["other types of columns"] if rows and before["types"] != now["types"] else []
+        typed += ["another dialect"] if rows and before.get("dialect") != now.get("dialect") else []
         other = [told for name, told in _IN_QUESTIONS.items() if same.about.get(name) != given.about.get(name)]
         why = f"with {' and '.join(typed + other)}" if rows else "and the source may hold other rows"
         what = f"Version {given.version!r} of {given.name!r} is registered already, {why}."

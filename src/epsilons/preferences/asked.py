@@ -29,6 +29,7 @@ class PreferenceColumn:
     source: Any = None
     person: str | None = None
     types: Mapping[str, str] | None = None
+    dialect: Mapping[str, str] | None = None
 
 
 class Preferences(Shown):
@@ -79,14 +80,15 @@ class Preferences(Shown):
         levels: Mapping[str, float] | None = None,
         default: float | str | None = None,
         types: Mapping[str, str] | None = None,
+        dialect: Mapping[str, str] | None = None,
     ) -> Preferences:
         """For a table: each person's epsilon, or with `levels` the name of one, stands in another table.
 
         `path` is a file, or a frame of pandas, polars or Arrow; `person` names its column of ids, written as in the
         data. Columns of a CSV file are text unless `types` says so; an epsilon may stay text, and ids are read in the
-        data's kind. People who are in the data and not there have the default.
+        data's kind; `dialect` says how it is written. People who are in the data and not there have the default.
         """
-        where = PreferenceColumn(_check_column(column), levels, path, _check_column(person), types)
+        where = PreferenceColumn(_check_column(column), levels, path, _check_column(person), types, dialect)
         return cls._of_table(where, default)
 
     @classmethod

@@ -17,9 +17,9 @@ from epsilons.arguments.checks import check_whole
 from epsilons.dataset.registry import Registry
 from epsilons.errors import ProtocolError
 from epsilons.noise import system
-from epsilons.remote.client import is_loopback
 from epsilons.remote.keys import is_key, make_key
 from epsilons.service.keys import LINK, PERSON, Holder, digest_of, insert, now, read_holder
+from epsilons.storage import is_loopback
 from epsilons.storage.base import Database
 
 #: How long a link can be used, unless said otherwise and at most; and a cookie.

@@ -9,6 +9,8 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Mapping, Sequence
+from datetime import date, datetime
+from fractions import Fraction
 from itertools import product
 from typing import TYPE_CHECKING, Any
 
@@ -16,9 +18,23 @@ import numpy as np
 from numpy.typing import NDArray
 from sqlglot import exp
 
-from epsilons.engines.base import TEXT, Column, Schema
+from epsilons.arguments.spans import Spans, read_spans
+from epsilons.engines.base import DATE, NUMBER, TEXT, TIME, Column, Schema
+from epsilons.engines.conditions import compare
 from epsilons.engines.readings import read_entry
-from epsilons.engines.trees import MismatchError, bit, canonical, cast, column, double, join_bits, literal, whole
+from epsilons.engines.trees import (
+    MismatchError,
+    bit,
+    canonical,
+    cast,
+    column,
+    double,
+    join_bits,
+    literal,
+    present,
+    rational,
+    whole,
+)
 from epsilons.errors import Argument, DataError, PlanError
 from epsilons.summaries.arrays import STEPS, Pair, zero_unit
 from epsilons.summaries.models import MODEL_STEPS, model_scale
@@ -35,6 +51,8 @@ _EXACT_DIGITS = 18
 _FEW_BINS = 6
 MOST_GROUPS = 100_000
 _PLAIN = (str, int, float, bool)
+#: Which columns have parts of a calendar.
+_OF_PART = {"weekdays": (DATE, TIME), "hours": (TIME,)}
 KEYS_RULE = "Keys come from the caller; reading them from the table would show who is in it."
 _KEYS_HINT = Argument("by", {"region": ["north", "south"]})
 #: A bound, and what stands for whatever lies beyond it.
@@ -198,10 +216,22 @@ class Keys:
     other keys are compared. `role` keeps apart the lists of two sets of keys in one query.
     """
 
-    def __init__(self, columns: tuple[Column, ...], given: tuple[tuple[Any, ...], ...], role: str = "key") -> None:
-        self.columns, self.given = columns, given
+    def __init__(self, columns: tuple[Column, ...], given: tuple[Any, ...], role: str = "key") -> None:
+        self.columns = columns
+        self._spans = {
+            place: read_spans(kind.name, values)
+            for place, (kind, values) in enumerate(zip(columns, given, strict=True))
+            if isinstance(values, Mapping)
+        }
+        self._places = {place: _Places(columns[place], spans) for place, spans in self._spans.items()}
+        self.given = given = tuple(
+            self._spans[place].labels if place in self._spans else values for place, values in enumerate(given)
+        )
         self._lists = [f"epsilons {role} {place}" for place in range(len(columns))]
-        self._known = [_places_of(values, kind, role) for kind, values in zip(columns, given, strict=True)]
+        pairs = enumerate(zip(columns, given, strict=True))
+        self._known = [
+            {} if place in self._spans else _places_of(values, kind, role) for place, (kind, values) in pairs
+        ]
         if math.prod(map(len, given)) > MOST_GROUPS:
             raise PlanError("Too many groups.", rule=f"At most {MOST_GROUPS:,} combinations.", suggest="fewer keys")
         #: The groups in the caller's order; tuples for several columns, the last running fastest.
@@ -214,7 +244,10 @@ class Keys:
             raise PlanError("Groups are not columns with keys.", rule=KEYS_RULE, suggest=_KEYS_HINT)
         if any(isinstance(values, (str, bytes)) or not hasattr(values, "__iter__") for values in by.values()):
             raise PlanError("Keys are not a list.", rule=KEYS_RULE, suggest=_KEYS_HINT)
-        given = tuple(tuple(v if type(v) in _PLAIN else read_entry(v) for v in values) for values in by.values())
+        given: tuple[Any, ...] = tuple(
+            values if isinstance(values, Mapping) else tuple(v if type(v) in _PLAIN else read_entry(v) for v in values)
+            for values in by.values()
+        )
         return cls(tuple(schema.askable(name) for name in by), given)
 
     @property
@@ -229,7 +262,10 @@ class Keys:
         """
         cases = {} if joined else {listed: _place_of(kind, words) for kind, listed, words in self._words()}
         pairs = zip(self.columns, self._lists, strict=True)
-        return [cases.get(listed, column(listed if kind.family == TEXT else kind.name)) for kind, listed in pairs]
+        plain = [cases.get(listed, column(listed if kind.family == TEXT else kind.name)) for kind, listed in pairs]
+        for place, spans in self._places.items():
+            plain[place] = spans.tree()
+        return plain
 
     def _words(self) -> list[tuple[Column, str, list[tuple[exp.Expr, exp.Expr]]]]:
         """Each column of words, what its list is called, and the list itself: (word, place)."""
@@ -251,16 +287,21 @@ class Keys:
 
     def bits(self, joined: bool) -> list[exp.Expr]:
         """1 for the rows of the groups, of each column; not of words, where a list is joined."""
-        pairs = zip(self.columns, self._known, strict=True)
-        asked = [(kind, known) for kind, known in pairs if kind.family != TEXT or not joined]
+        pairs = enumerate(zip(self.columns, self._known, strict=True))
+        listed = [pair for place, pair in pairs if place not in self._places]
+        asked = [(kind, known) for kind, known in listed if kind.family != TEXT or not joined]
         keys = [(kind, [literal(key, kind) for key in known]) for kind, known in asked]
-        return [bit(exp.In(this=column(kind.name), expressions=some)) if some else whole(0) for kind, some in keys]
+        found = [bit(exp.In(this=column(kind.name), expressions=some)) if some else whole(0) for kind, some in keys]
+        for spans in self._places.values():
+            found.append(spans.inside())
+        return found
 
     def groups(self, columns: list[NDArray[Any]]) -> NDArray[np.int64]:
         """The group of each row of a result."""
         group = np.zeros(len(columns[0]), np.int64)
-        for kind, known, given, values in zip(self.columns, self._known, self.given, columns, strict=True):
-            if kind.family == TEXT:
+        listed = enumerate(zip(self.columns, self._known, self.given, columns, strict=True))
+        for place, (kind, known, given, values) in listed:
+            if kind.family == TEXT or place in self._places:
                 found = integers(values, NO_CELL)
             else:
                 distinct, which = np.unique(np.ma.getdata(values), return_inverse=True)
@@ -268,6 +309,56 @@ class Keys:
                 found[np.ma.getmaskarray(values)] = NO_CELL
             group = np.where((group < 0) | (found < 0), NO_CELL, group * len(given) + found)
         return group
+
+
+class _Places:
+    """Ranges, or parts of a calendar, of a column: every row is compared with every edge."""
+
+    def __init__(self, kind: Column, spans: Spans) -> None:
+        self._kind, self._part = kind, spans.part
+        families = _OF_PART.get(spans.part, (NUMBER, DATE, TIME))
+        if kind.family not in families:
+            rule = f"They are of columns of {' or '.join(families)}."
+            raise DataError(f"Column {kind.name!r} holds {kind.family}.", rule=rule, suggest="a list of its keys")
+        try:
+            self._edges = [compare(kind, ">=", _edge(edge, kind)) for edge in spans.edges]
+            self._last = compare(kind, "<", _edge(spans.edges[-1], kind)) if spans.edges else None
+        except (MismatchError, OverflowError, TypeError, ValueError):
+            what = f"An edge is not a value of column {kind.name!r}."
+            raise DataError(what, rule=f"The column holds {kind.family}.", suggest="edges of that kind") from None
+
+    def tree(self) -> exp.Expr:
+        """The place of a row's group, of those inside."""
+        if self._part == "hours":
+            return cast(exp.Extract(this=exp.var("HOUR"), expression=column(self._kind.name)), "INT")
+        if self._part:
+            day = cast(column(self._kind.name), "DATE")
+            since = exp.paren(exp.DateDiff(this=day, expression=_monday(), unit=exp.var("DAY")))
+            # Days before it count down: their rest would be negative.
+            rest = exp.paren(exp.Add(this=exp.Mod(this=since, expression=whole(7)), expression=whole(7)))
+            return cast(exp.Mod(this=rest, expression=whole(7)), "INT")
+        bits = [edge.tree() for edge in self._edges[:-1]]
+        while len(bits) > 1:
+            pairs = [bits[i : i + 2] for i in range(0, len(bits), 2)]
+            bits = [exp.paren(exp.Add(this=p[0], expression=p[1])) if len(p) == 2 else p[0] for p in pairs]
+        return exp.Sub(this=bits[0], expression=whole(1))
+
+    def inside(self) -> exp.Expr:
+        """1 for the rows of these groups."""
+        return present(self._kind) if self._last is None else join_bits([self._edges[0].tree(), self._last.tree()])
+
+
+def _monday() -> exp.Expr:
+    return cast(exp.Literal.string("1970-01-05"), "DATE")
+
+
+def _edge(value: Any, kind: Column) -> Any:
+    """An edge as a condition has it: numbers exact, days and times as they are written."""
+    if kind.family == NUMBER:
+        return Fraction(rational(value))
+    if isinstance(value, date) and not isinstance(value, datetime) and kind.family == TIME:
+        return f"{value} 00:00:00"
+    return canonical(value, kind)
 
 
 def _places_of(keys: tuple[Any, ...], kind: Column, role: str) -> dict[Any, int]:

@@ -50,7 +50,7 @@ def test_a_table_with_types_of_its_own_and_without_bounds() -> None:
     engine = open_table(pa.table({"id": ["a", "a", "b"], "yes": [True, False, None]}))
     stage(engine)
     person = check_id_column(engine, "id")
-    facts = {"private": PRIVATE, "cut": 0, "without_id": 0, "unread": {}, "outside": {}}
+    facts = {"private": PRIVATE, "cut": 0, "without_id": 0, "unread": {}, "outside": {}, "lines": {}}
     assert steward_facts(engine, person, 2, {}).to_dict() == facts
     assert steward_facts(engine, person, 1, {"yes": (0.5, 1.0)}).outside == {"yes": 1}
     engine.close()

@@ -3,6 +3,7 @@
 import csv
 import json
 import os
+from collections import Counter
 from pathlib import Path
 from typing import Any
 
@@ -13,6 +14,7 @@ from sqlglot import exp
 
 import epsilons as eps
 from epsilons.engines.base import SOURCE
+from epsilons.engines.dialects import PLAIN
 from epsilons.engines.duckdb import DuckDB
 from epsilons.engines.lines import copy_lines
 from epsilons.errors import DataError
@@ -119,7 +121,9 @@ def test_any_bytes_are_rows_of_one_width_that_the_engine_reads_alike(
     folder, names = tmp_path_factory.mktemp("rows"), ("a", "b", "c")[:width]
     path = folder / "people.csv"
     path.write_bytes(",".join(names).encode() + b"\n" + b"".join(parts))
-    with open(copy_lines("csv", [str(path)], names, str(folder)), newline="", encoding="utf-8") as copy:
+    with open(
+        copy_lines("csv", [str(path)], names, str(folder), PLAIN, Counter()), newline="", encoding="utf-8"
+    ) as copy:
         copied = [row for row in csv.reader(copy, strict=True) if row][1:]
     assert {len(row) for row in copied} <= {width}
     wanted = [tuple(cell or None for cell in row) for row in copied]

@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 import os
 import sys
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from contextlib import suppress
 from functools import partial
 from pathlib import Path
@@ -27,6 +27,15 @@ if TYPE_CHECKING:
 
 _LEVELS = {"strict": "0.05", "standard": "0.2", "open": "1", "public": "public"}
 _NONE = "-"
+_SHEETS = (".xlsx", ".xlsm", ".xlsb", ".xls", ".ods")
+#: What is asked of how text is written.
+_PARTS = {
+    "separator": "What stands between cells: , ; | or tab",
+    "encoding": "In which encoding is the file",
+    "decimal": "The decimal sign",
+    "thousands": "What stands between thousands",
+    "dates": "How days are written, such as %d.%m.%Y",
+}
 _prompt: Callable[..., Any] = partial(click.prompt, show_default=False, err=True)
 _COLUMNS = {"person": "Which column holds people's ids?", "preferences": "Which column holds their preferences?"}
 
@@ -40,11 +49,15 @@ _COLUMNS = {"person": "Which column holds people's ids?", "preferences": "Which 
 @click.option("--level", "levels", multiple=True, metavar="NAME=EPSILON", help="A level; EPSILON may be public.")
 @click.option("--bounds", multiple=True, metavar="COLUMN=LOW,HIGH", help="Public bounds of a column.")
 @click.option("--type", "types", multiple=True, metavar="COLUMN=TYPE", help="Of CSV columns: int, float, date, ...")
+@click.option("--dialect", multiple=True, metavar="PART=TEXT", help="How text is written: separator, decimal, ...")
+@click.option("--table", help="A sheet of a workbook; a table of a database or server.")
+@click.option("--rows-per-person", type=click.IntRange(1), help="So many rows of one person are used at most.")
 @click.option("--version", "version", help="A label for the data's state.")
 def init(source: str, out: str, force: bool, **given: Any) -> None:
     """Write a dataset file from public facts only: the names and declared types of a table's columns.
 
-    What is missing is asked for on a terminal. No value of the table is read.
+    What is missing is asked for on a terminal. No value of the table is read. How a CSV file is written is proposed by
+    its first line, and asked: --dialect separator=; --dialect decimal=, --dialect dates=%d.%m.%Y says it.
 
     \b
     Example:
@@ -155,17 +168,24 @@ COMMANDS = {"init": init, "register": register, "check": check, "sync": sync}
 def _draft(source: str, beside: Path, given: Mapping[str, Any]) -> str:
     """The text of a dataset file that lies in the directory `beside`."""
     from epsilons.engines.duckdb import DuckDB
+    from epsilons.engines.postgresql import is_address
+    from epsilons.engines.sources import has_types
 
-    pairs, version = read_bounds(given["bounds"]), given["version"]
+    pairs, version, server = read_bounds(given["bounds"]), given["version"], is_address(source)
     typed = dict(_split(text, Argument("types", {"age": "int"})) for text in given["types"])
-    engine = DuckDB(source, types=typed or None)
+    written = dict(_split(text, Argument("dialect", {"separator": ";"})) for text in given["dialect"])
+    written = written or ({} if server else _ask_dialect(source))
+    how = {"table": given["table"], "dialect": written or None}
+    engine = DuckDB(source, types=typed or None, **how)
     try:
-        csv = any(file.lower().endswith(".csv") for file in engine.files)
+        csv = not all(map(has_types, engine.files))
         bounded = {engine.schema.find(name).name for name in pairs} - set(typed)
-        if csv and bounded:  # its columns are text until they are declared; one that has bounds holds numbers
+        if csv and not typed:
+            typed = _ask_types(engine.schema, (given["person"], given["preferences"], *bounded))
+        if csv and (typed or bounded):  # columns are text until they are declared; one that has bounds holds numbers
             typed |= dict.fromkeys(sorted(bounded), "float")
             engine.close()
-            engine = DuckDB(source, types=typed)
+            engine = DuckDB(source, types=typed, **how)
         schema = engine.schema
         if given["preferences"] not in (None, *schema) and os.path.isfile(given["preferences"]):
             file = os.path.relpath(os.path.abspath(given["preferences"]), beside)
@@ -180,16 +200,18 @@ def _draft(source: str, beside: Path, given: Mapping[str, Any]) -> str:
             named = _ask_levels()
         numbers = [c.name for c in schema.values() if c.family == "number" and c not in (person, column)]
         found = {schema.bounded(name).name: pair for name, pair in pairs.items()} or _ask_bounds(numbers)
+        rows = given["rows_per_person"] or _ask_rows()
     finally:
         engine.close()
-    path = os.path.relpath(os.path.abspath(source), beside)
-    stem = Path(path).name.split(".")[0].replace("*", "").strip("-_ ") or "people"
+    path = source if server else os.path.relpath(os.path.abspath(source), beside)
+    stem = Path(given["table"] if server else path).name.split(".")[0].replace("*", "").strip("-_ ") or "people"
     lines = [
         f"name = {toml_value(stem)}",
         f"source = {toml_value(path)}",
         f"person = {toml_value(person.name)}",
         f"version = {toml_value(version)}" if version else '# version = "2026-11"  # name the data\'s state',
-        "rows_per_person = 1       # of people who have more, so many are used",
+        *([f"table = {toml_value(given['table'])}"] if given["table"] else []),
+        f"rows_per_person = {rows}       # of people who have more, so many are used",
         'neighbors = "absent"      # or "replace"; fixed for the life of the ledger',
         f"ledger = {toml_value(f'sqlite:///{stem}.ledger')}",
         "complete = []             # columns in which nothing is missing",
@@ -198,6 +220,7 @@ def _draft(source: str, beside: Path, given: Mapping[str, Any]) -> str:
         f"column = {toml_value(column.name)}",
         *([f"levels = {toml_value({name: _epsilon(text) for name, text in named.items()})}"] if named else []),
         "# default: for people who said nothing; without it they are an error",
+        *(["", "[dialect]", *(f"{part} = {toml_value(said)}" for part, said in written.items())] if written else []),
         *(["", "[types]"] if typed or csv else []),
         *(["# columns are text unless they are declared: int, float, bool, date, time"] if csv else []),
         *(f"{toml_key(name)} = {toml_value(kind)}" for name, kind in typed.items()),
@@ -229,10 +252,88 @@ def _ask_levels() -> dict[str, str]:
         rule, hint = "Names of levels are never read from the data.", Argument("levels", {"strict": 0.05, "open": 1})
         raise PreferenceError("Which levels are there?", rule=rule, suggest=hint)
     asked = {
-        name: _prompt(f"Epsilon of {name!r} (Enter: {usual}, {_NONE}: no such level)", default=usual).strip()
+        name: _prompt(
+            f"Epsilon of {name!r} (Enter: {usual}, {_NONE}: no such level)", default=usual, value_proc=_read_epsilon
+        )
         for name, usual in _LEVELS.items()
     }
-    return {name: epsilon for name, epsilon in asked.items() if epsilon != _NONE}
+    named = {name: epsilon for name, epsilon in asked.items() if epsilon != _NONE}
+    while more := _prompt("Another level, as name=epsilon (Enter: no more)", default="", value_proc=_read_level):
+        named |= [more]
+    return named
+
+
+def _ask_dialect(source: str) -> dict[str, str]:
+    """How a file of text is written, as its first line and its name have it, unless the steward says otherwise."""
+    from epsilons.engines.dialects import KNOWN, PLAIN, propose
+    from epsilons.engines.sources import has_types
+
+    if has_types(source) or not os.path.isfile(source) or source.lower().endswith(_SHEETS):
+        return {}
+    with open(source, "rb") as file:
+        header = file.readline(1 << 16)
+    proposed = propose(header + b"\0" * (header[:2] == b"\xff\xfe"), source)
+    if not _terminal():
+        # Numbers and days may be written in any way; without the other two, no column would have its name.
+        kept = {part: said for part, said in proposed.items() if part in ("separator", "encoding")}
+        for part, said in kept.items():
+            output.note(f"By the first line: {part} {said!r}. Otherwise: --dialect {part}=...")
+        return kept
+    plain = {each: getattr(PLAIN, each) for each in KNOWN["csv"]} | proposed
+    usual = {
+        part: {"\t": "tab", "": "none" if part == "thousands" else "2026-12-31"}.get(said, said)
+        for part, said in plain.items()
+    }
+    asked = {
+        part: _prompt(f"{question} (Enter: {usual[part]})", default=usual[part], value_proc=partial(_read_part, part))
+        for part, question in _PARTS.items()
+    }
+    return {part: said for part, said in asked.items() if said != getattr(PLAIN, part)}
+
+
+def _read_part(part: str, text: str) -> str:
+    """A part of a dialect as it was typed; click asks again where it is none."""
+    from epsilons.engines.dialects import Dialect
+
+    said = {"tab": "\t", "none": "", "2026-12-31": ""}.get(text, text)
+    try:
+        Dialect.of({part: said} | ({"decimal": ","} if said == "." and part == "thousands" else {}), "csv")
+    except EpsilonsError as error:
+        raise click.UsageError(f"{error.what} {error.rule}".strip()) from None
+    return said
+
+
+def _ask_types(schema: Schema, others: Iterable[str | None]) -> dict[str, str]:
+    """What columns of text hold, by the steward's word; without a terminal they stay text."""
+    from epsilons.engines.dialects import TYPES
+
+    left = [name for name in schema if name not in others] if _terminal() else []
+    kinds = click.Choice(list(TYPES))
+    asked = {
+        name: _prompt(
+            f"What does {printable(name)!r} hold: {', '.join(TYPES)}? (Enter: text)",
+            type=kinds,
+            default="text",
+            show_choices=False,
+        )
+        for name in left
+    }
+    return {name: kind for name, kind in asked.items() if kind != "text"}
+
+
+def _ask_rows() -> int:
+    question = "How many rows of one person are used at most? (Enter: 1)"
+    return int(_prompt(question, type=click.IntRange(1), default=1)) if _terminal() else 1
+
+
+def _read_level(text: str) -> tuple[str, str] | None:
+    """What was typed; click asks again where it is no level."""
+    try:
+        name, epsilon = _split(text.strip(), Argument("levels")) if text.strip() else ("", "1")
+        _epsilon(epsilon)
+    except EpsilonsError as error:
+        raise click.UsageError(f"{error.what} {error.rule} As open=1.".strip()) from None
+    return (name, epsilon) if name else None
 
 
 def _ask_bounds(numbers: list[str]) -> dict[str, tuple[float, float]]:
@@ -243,6 +344,14 @@ def _ask_bounds(numbers: list[str]) -> dict[str, tuple[float, float]]:
         for name in (numbers if _terminal() else [])
     }
     return {name: pair for name, pair in found.items() if pair is not None}
+
+
+def _read_epsilon(text: str) -> str:
+    """What was typed; click asks again where it is no epsilon."""
+    try:
+        return text.strip() if text.strip() == _NONE else str(_epsilon(text.strip()))
+    except EpsilonsError as error:
+        raise click.UsageError(f"{error.what} {error.rule}".strip()) from None
 
 
 def _read_pair(name: str, text: str) -> tuple[float, float] | None:

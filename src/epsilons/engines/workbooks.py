@@ -1,0 +1,95 @@
+"""Sheets of Excel and its relatives, read once and written as lines of text: what a column holds is declared there too.
+
+A cell of a workbook has a type of its own, whatever stands in the cell above it. So each is written as the dialect
+writes such a thing, a number 12 as 12 and a day as `dates` says, and read in its column's declared type from there.
+"""
+
+from __future__ import annotations
+
+import os
+import shutil
+from collections import Counter
+from collections.abc import Sequence
+from datetime import date, datetime, time
+from typing import Any
+
+from epsilons.engines.dialects import PLAIN, Dialect
+from epsilons.engines.lines import RAGGED, write_row
+from epsilons.errors import Argument, DataError
+from epsilons.storage.files import open_private
+
+
+def find_sheet(path: str, named: str | None) -> str:
+    """The sheet that is meant; names of sheets are public."""
+    names = _open(path).sheet_names
+    if named is None and len(names) == 1:
+        return str(names[0])
+    if named is None or named not in names:
+        what = "A workbook has several sheets." if named is None else f"There is no sheet {named!r}."
+        listed = ", ".join(map(repr, names[:8])) or "none"
+        raise DataError(what, rule=f"Its sheets: {listed}.", suggest=Argument("table", names[0] if names else "people"))
+    return named
+
+
+def read_names(path: str, sheet: str) -> tuple[str, ...]:
+    """The names in the first row that holds anything; cells without a name at its end are no columns."""
+    rows = _open(path).get_sheet_by_name(sheet).to_python(nrows=1)
+    names = [_write_cell(cell, PLAIN) for cell in (rows[0] if rows else [])]
+    while names and not names[-1]:
+        names.pop()
+    return tuple(names)
+
+
+def copy_sheets(
+    paths: Sequence[str], sheet: str, names: tuple[str, ...], folder: str, dialect: Dialect, faults: Counter[str]
+) -> str:
+    """One file of text for all the rows. Each workbook is copied as it stands first, since it may change meanwhile."""
+    made, width, separator = os.path.join(folder, "rows.csv"), len(names), dialect.separator.encode()
+    with open(made, "xb", opener=open_private) as out:
+        out.write(write_row([name.encode() for name in names], width, separator))
+        for path in paths:
+            raw = os.path.join(folder, "raw" + os.path.splitext(path)[1])
+            with open(path, "rb") as theirs, open(raw, "xb", opener=open_private) as ours:
+                shutil.copyfileobj(theirs, ours, 1 << 20)
+            for row in _open(raw).get_sheet_by_name(sheet).to_python()[1:]:
+                cells = [_write_cell(cell, dialect) for cell in row]
+                faults[RAGGED] += any(cells[width:])
+                if any(cells):
+                    encoded = [cell.encode("utf-8", "surrogatepass") for cell in cells[:width]]
+                    out.write(write_row(encoded, width, separator, faults))
+            os.remove(raw)
+    return made
+
+
+def _open(path: str) -> Any:
+    try:
+        from python_calamine import CalamineWorkbook
+    except ImportError:
+        raise DataError("Workbooks need a reader.", suggest="pip install 'epsilons[excel]'") from None
+    try:
+        return CalamineWorkbook.from_path(path)
+    except Exception:  # its messages may quote what a cell holds
+        pass
+    raise DataError("A file is not a workbook.", suggest="the file as Excel or LibreOffice saves it")
+
+
+def _write_cell(cell: Any, dialect: Dialect) -> str:
+    if isinstance(cell, bool):
+        return "true" if cell else "false"
+    if isinstance(cell, (int, float)):
+        whole = isinstance(cell, int) or (cell.is_integer() and abs(cell) < 1 << 53)
+        return str(int(cell)) if whole else repr(cell).replace(".", dialect.decimal)
+    if isinstance(cell, datetime):
+        return _write_time(cell, dialect)
+    if isinstance(cell, date):
+        return cell.strftime(dialect.dates) if dialect.dates else cell.isoformat()
+    return cell.isoformat() if isinstance(cell, time) else str(cell)
+
+
+def _write_time(cell: datetime, dialect: Dialect) -> str:
+    """A time at midnight is a day, as a sheet has it."""
+    if cell.time() == time():
+        return _write_cell(cell.date(), dialect)
+    if dialect.times or dialect.dates:
+        return cell.strftime(dialect.times or f"{dialect.dates} %H:%M:%S")
+    return cell.isoformat(" ")

@@ -1,0 +1,184 @@
+"""Files of many habits, registered as a new user would: `init` with what one knows, `check`, `register`, a question.
+
+Everyone here is public, so that answers are exact: what was read is compared with what was written.
+"""
+
+from __future__ import annotations
+
+import csv
+import io
+import json
+import tomllib
+from collections.abc import Callable
+from datetime import date
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from epsilons.cli.app import main
+from support.workbooks import write_workbook
+
+PEOPLE = [
+    ("007", 1234.5, date(1980, 12, 24), "Köln; Süd"), ("08", 20.25, date(1990, 1, 31), "Ulm"),
+    ("9", 0.5, date(2001, 2, 3), "Genf"), ("10", 99.75, date(1965, 5, 6), 'say "so"'),
+    ("11", 1.0, date(1999, 12, 31), "Zürich"),
+]  # fmt: skip
+NAMES = ("id", "wage", "born", "town", "privacy")
+
+
+def spell(comma: bool, days: str) -> list[list[str]]:
+    """The people as text, with a decimal comma or point, and days in this format."""
+    return [
+        [one, f"{wage:,.2f}".translate({44: ".", 46: ","}) if comma else str(wage), born.strftime(days), town, "public"]
+        for one, wage, born, town in PEOPLE
+    ]
+
+
+def lines(separator: str, rows: list[list[str]], end: str = "\r\n") -> str:
+    file = io.StringIO()
+    csv.writer(file, delimiter=separator, lineterminator=end).writerows([NAMES, *rows])
+    return file.getvalue()
+
+
+def plain(separator: str, encoding: str, comma: bool, days: str, mark: bytes = b"") -> Callable[[Path], None]:
+    return lambda path: (path.write_bytes(mark + lines(separator, spell(comma, days)).encode(encoding)), None)[1]
+
+
+def ragged(path: Path) -> None:
+    rows = lines(",", spell(False, "%Y-%m-%d"), "\n").splitlines()
+    path.write_text("\n".join([rows[0], rows[1] + ",more,and more", *rows[2:], ",", "", ',"x']) + "\n")
+
+
+def late_keys(path: Path) -> None:
+    rows = [dict(zip(NAMES, (one, wage, str(born), town, "public"), strict=True)) for one, wage, born, town in PEOPLE]
+    rows[0].pop("town"), rows[-1].update(new={"a": 1})
+    path.write_text("".join(json.dumps(dict(reversed(row.items()))) + "\n" for row in rows) + "no object\n")
+
+
+def workbook(path: Path) -> None:
+    rows = [[one, wage, born, town, "public"] for one, wage, born, town in PEOPLE]
+    write_workbook(path, {"Notes": [["about"]], "People": [list(NAMES), *rows]})
+
+
+TYPED = ["--type", "wage=float", "--type", "born=date"]
+TEXTS = [f"--type={name}=text" for name in ("id", "town", "privacy")]
+GERMAN = [
+    "--dialect",
+    "separator=;",
+    "--dialect",
+    "decimal=,",
+    "--dialect",
+    "thousands=.",
+    "--dialect",
+    "dates=%d.%m.%Y",
+]
+HABITS: dict[str, tuple[str, Callable[[Path], None], list[str]]] = {
+    "German": ("leute.csv", plain(";", "utf-8", True, "%d.%m.%Y"), [*TYPED, *GERMAN]),
+    "Latin-1": ("a.csv", plain(",", "latin-1", False, "%Y-%m-%d"), [*TYPED, "--dialect", "encoding=latin-1"]),
+    "CP1252": ("a.csv", plain(";", "cp1252", True, "%d.%m.%Y"), [*TYPED, *GERMAN, "--dialect", "encoding=cp1252"]),
+    "semicolons, by the first line": ("a.csv", plain(";", "utf-8", False, "%Y-%m-%d"), TYPED),
+    "a mark of UTF-8": ("a.csv", plain(",", "utf-8", False, "%Y-%m-%d", b"\xef\xbb\xbf"), TYPED),
+    "UTF-16, tabs, American days": (
+        "utf16.csv", plain("\t", "utf-16", False, "%m/%d/%Y"),
+        [*TYPED, "--dialect", "separator=\t", "--dialect", "encoding=utf-16", "--dialect", "dates=%m/%d/%Y"],
+    ),
+    "tabs": ("a.tsv", plain("\t", "utf-8", False, "%Y-%m-%d"), TYPED),
+    "ragged lines and broken quotes": ("a.csv", ragged, TYPED),
+    "JSON with late keys": ("a.ndjson", late_keys, [*TYPED, *TEXTS]),
+    "Excel with days": ("a.xlsx", workbook, [*TYPED, "--table", "People"]),
+    "bars": ("a.csv", plain("|", "utf-8", False, "%Y-%m-%d"), TYPED),
+}  # fmt: skip
+
+
+@pytest.fixture
+def home(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    monkeypatch.chdir(tmp_path)
+    return tmp_path
+
+
+def register_and_ask(source: str, given: list[str], capsys: pytest.CaptureFixture[str]) -> dict[str, Any]:
+    """What a new user types; the private facts of `check --steward`."""
+    init = ["init", source, "--person", "id", "--preferences", "privacy", "--level", "public=public", "--version", "1"]
+    for command in ([*init, *given], ["check", "people.toml"], ["register", "people.toml"]):
+        assert main(command) == 0, capsys.readouterr().err
+    capsys.readouterr()
+
+    def ask(*command: str) -> Any:
+        assert main([*command, "--share", "0.1", "--json"]) == 0, capsys.readouterr().err
+        return json.loads(capsys.readouterr().out)["release"]["value"]
+
+    wages = sum(wage for _, wage, *_ in PEOPLE)
+    assert ask("sum", "people.toml", "wage", "--bounds", "0,2000") == pytest.approx(wages, abs=1e-4)
+    assert ask("count", "people.toml", "--where", "born >= '1990-01-01'") == 3
+    assert ask("count", "people.toml", "--where", "town IN ('Zürich', 'Genf')") == 2
+    assert main(["check", "people.toml", "--steward", "--json"]) == 0
+    return dict(json.loads(capsys.readouterr().out)["private"])
+
+
+@pytest.mark.parametrize("habit", HABITS)
+def test_a_file_of_this_habit(habit: str, home: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    name, write, given = HABITS[habit]
+    write(home / name)
+    private = register_and_ask(name, given, capsys)
+    assert private["unread"] == {"wage": int("ragged" in habit), "born": 0}
+    broken = {"lines with cells too many or too few": 3, "lines with quotes out of place": 1}
+    assert {name: count for name, count in private["lines"].items() if count} == (broken if "ragged" in habit else {})
+    assert private["without_id"] == ("late keys" in habit) + 2 * ("ragged" in habit)
+
+
+def test_a_wrong_dialect_is_counted_for_the_steward(home: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    (home / "a.csv").write_text(lines(";", spell(True, "%d.%m.%Y")), encoding="utf-8")
+    given = ["--person", "id", "--preferences", "privacy", "--level", "public=public", *TYPED]
+    assert main(["init", "a.csv", *given]) == 0
+    assert main(["check", "people.toml", "--steward", "--json"]) == 0
+    out = capsys.readouterr().out
+    assert json.loads(out)["private"]["unread"] == {"wage": 5, "born": 5}
+
+
+@pytest.mark.integration
+def test_a_table_of_a_server(postgres_server: str, home: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    psycopg = pytest.importorskip("psycopg")
+    pytest.importorskip("adbc_driver_postgresql")
+    with psycopg.connect(postgres_server, autocommit=True) as connection:
+        connection.execute("CREATE TABLE folk (id text, wage numeric, born date, town text, privacy text)")
+        insert = "INSERT INTO folk VALUES (%s, %s, %s, %s, 'public')"
+        connection.cursor().executemany(insert, PEOPLE)
+        try:
+            address = postgres_server.replace("postgres:@", "postgres:secret@")
+            assert register_and_ask(address, ["--table", "folk"], capsys)["unread"] == {"wage": 0}
+        finally:
+            connection.execute("DROP TABLE folk")
+    # The source is gone, the snapshot is asked; the address is kept without its password.
+    assert main(["mean", "people.toml", "wage", "--bounds", "0,2000", "--share", "0.1"]) == 0
+    assert b"secret" not in b"".join(path.read_bytes() for path in home.glob("folk.ledger*") if path.is_file())
+
+
+def test_init_proposes_by_the_first_line_and_loses_nothing(
+    home: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    (home / "a.csv").write_bytes(lines(";", spell(True, "%d.%m.%Y")).replace("town", "größe").encode("cp1252"))
+    monkeypatch.setattr("epsilons.cli.commands.file._terminal", lambda: True)
+    dialect = ["", "", "", "no", ".", "%d.%m", ""]  # two wrong answers are asked for again
+    types = ["no type", "float", "date", ""]
+    levels = ["-", "high", "0.2", "-", "", "mine", "mine=0.3", ""]
+    answers = [*dialect, *types, *levels, "0,2000", "none", "3"]
+    monkeypatch.setattr("sys.stdin", io.StringIO("\n".join(answers) + "\n"))
+    assert main(["init", "a.csv", "--person", "id", "--preferences", "privacy"]) == 0, capsys.readouterr().err
+    made = tomllib.loads((home / "people.toml").read_text())
+    written = {"separator": ";", "encoding": "cp1252", "decimal": ",", "thousands": ".", "dates": "%d.%m.%Y"}
+    assert made["dialect"] == written
+    assert made["types"] == {"wage": "float", "born": "date"}
+    assert made["preferences"]["levels"] == {"standard": 0.2, "public": "public", "mine": 0.3}
+    assert (made["bounds"], made["rows_per_person"]) == ({"wage": [0, 2000]}, 3)
+
+
+def test_another_dialect_is_another_version(home: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    (home / "a.csv").write_text(lines(";", spell(True, "%d.%m.%Y")), encoding="utf-8")
+    register_and_ask("a.csv", [*TYPED, *GERMAN], capsys)
+    declared = (home / "people.toml").read_text().replace('thousands = "."\n', "")
+    (home / "people.toml").write_text(declared)
+    assert main(["count", "people.toml"]) != 0
+    assert "dialect's thousands . → none" in capsys.readouterr().err
+    assert main(["register", "people.toml"]) != 0
+    assert "with another dialect" in capsys.readouterr().err

@@ -1,0 +1,101 @@
+"""Groups by ranges and by the calendar: as found one person at a time, and refused where they are none."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import Any
+
+import pytest
+from pyarrow import parquet
+
+import epsilons as eps
+from epsilons.arguments.spans import MOST_SPANS
+from epsilons.cli.app import main
+from epsilons.dataset.documents import Asked, write_arguments
+from support.spans import CASES, TABLE
+
+
+@pytest.fixture(scope="module")
+def people() -> Any:
+    with eps.Dataset(TABLE, person="id", preferences=eps.PUBLIC, ledger="memory", bounds={"age": (-5, 90)}) as made:
+        yield made
+
+
+@pytest.mark.parametrize("case", range(len(CASES)))
+def test_groups_are_those_found_one_by_one(people: Any, case: int) -> None:
+    column, keys, wanted = CASES[case]
+    assert people.count(by={column: keys}).value == wanted
+    assert sum(wanted.values()) > 0
+    document = {"statistic": "count", "arguments": write_arguments({"by": {column: keys}})}
+    sent = json.loads(json.dumps(document))
+    assert (
+        Asked(people, sent, "ann", "1").ask()["release"]["value"] == people.count(by={column: keys}).to_dict()["value"]
+    )
+
+
+def test_with_other_keys_other_statistics_and_a_condition(people: Any) -> None:
+    both = people.count(by={"age": eps.ranges(0, 18, 65), "day": eps.weekdays()}, where="day >= '2024-01-01'").value
+    rows = [row for row in TABLE.to_pylist() if row["day"] is not None and row["age"] is not None]
+    rows = [row for row in rows if row["day"].year >= 2024 and 18 <= row["age"] < 65]
+    assert both["18 to 65", "Sunday"] == sum(row["day"].weekday() == 6 for row in rows)
+    medians = people.median("age", by={"age": eps.ranges(0, 18, 65)}).value
+    assert 0 <= medians["0 to 18"] < 18 <= medians["18 to 65"] < 65
+    grouped = people.histogram("age", edges=[0, 18, 65], by={"day": eps.years("2024-01-01", "2024-12-31")}).value
+    assert sum(grouped.values()) > 100
+
+
+@pytest.mark.parametrize(
+    ("by", "words"),
+    [
+        ({"age": eps.ranges(18)}, "not in order"),
+        ({"age": eps.ranges(18, 0)}, "not in order"),
+        ({"age": eps.ranges(0, "b")}, "not in order"),
+        ({"age": eps.ranges("a", "b")}, "An edge is not a value"),
+        ({"age": eps.ranges(0, float("inf"))}, "An edge is not a value"),
+        ({"age": {"halves": [1, 2]}}, "unknown kind"),
+        ({"age": {}}, "unknown kind"),
+        ({"age": {"ranges": 3}}, "unknown kind"),
+        ({"age": eps.weekdays()}, "holds number"),
+        ({"day": eps.hours()}, "holds date"),
+        ({"age": eps.months("2026-01-01", "2026-02-01")}, "An edge is not a value"),
+        ({"day": eps.months("soon", "2026-02-01")}, "not in order"),
+        ({"day": eps.months("2026-03-01", "2026-02-01")}, "not in order"),
+        ({"day": eps.days("1900-01-01", "2026-01-01")}, f"{MOST_SPANS:,}"),
+        ({"day": {"weekdays": [1]}}, "unknown kind"),
+        ({"day": eps.years("9990-01-01", "9999-12-31")}, "not in order"),
+        ({"day": {"months": ["2026-01-01"]}}, "not in order"),
+    ],
+)
+def test_what_is_no_range(people: Any, by: Any, words: str) -> None:
+    with pytest.raises((eps.PlanError, eps.DataError), match=words):
+        people.count(by=by)
+
+
+def test_keys_are_declared_once_and_asked_by_commands(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    parquet.write_table(TABLE, "people.parquet")
+    Path("people.toml").write_text(
+        'source = "people.parquet"\nperson = "id"\nversion = "1"\nledger = "sqlite:///people.ledger"\n'
+        '[preferences]\neveryone = "public"\n'
+        "[keys]\nage = { ranges = [0, 18, 65] }\nday = { years = [2023-01-01, 2025-12-31] }\n"
+    )
+    assert main(["register", "people.toml"]) == 0, capsys.readouterr().err
+
+    def ask(*by: str) -> Any:
+        capsys.readouterr()
+        assert main(["count", "people.toml", *by, "--json"]) == 0, capsys.readouterr().err
+        return json.loads(capsys.readouterr().out)["release"]["value"]
+
+    asked = [CASES[0][2], CASES[11][2]]
+    registered = [ask("--by", "age"), ask("--by", "day")]
+    typed = [ask("--by", "age=ranges(0, 18, 65)"), ask("--by", "day=years(2023-01-01,2025-12-31)")]
+    for told in (registered, typed):
+        assert [
+            [count for _, count in groups] if isinstance(groups, list) else list(groups.values()) for groups in told
+        ] == [list(groups.values()) for groups in asked]
+    with eps.Dataset.from_toml("people.toml") as people:
+        assert people.count(by=["age"]).value == asked[0]
+        assert ("age", "number", "2 keys") in people.describe().columns
