@@ -18,13 +18,16 @@ import argparse
 import contextlib
 import doctest
 import io
+import os
 import re
 import sys
+import tempfile
 import traceback
 from collections.abc import Iterator, Sequence
 from html import escape
 from pathlib import Path
 from typing import Any
+from unittest import mock
 
 from markdown_it import MarkdownIt
 from markdown_it.token import Token
@@ -84,7 +87,12 @@ def code_blocks(page: Path) -> Iterator[tuple[str, int, str]]:
 
 
 def run_blocks(page: Path) -> list[str]:
-    """What goes wrong when a page is read aloud to Python, from top to bottom."""
+    """What goes wrong when a page is read aloud to Python, from top to bottom, by somebody who has read no other."""
+    with tempfile.TemporaryDirectory() as folder, mock.patch.dict(os.environ, {"XDG_STATE_HOME": folder}):
+        return _run_blocks(page)
+
+
+def _run_blocks(page: Path) -> list[str]:
     faults, namespace = [], {"__name__": "__main__"}
     for language, line, code in code_blocks(page):
         where = f"{page.relative_to(ROOT)}:{line}"

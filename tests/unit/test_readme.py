@@ -68,6 +68,24 @@ def test_the_code_of_a_page_runs(page: Path) -> None:
     assert build.run_blocks(page) == []
 
 
+def test_pages_know_nothing_of_one_another(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Two may register a table of one name: a user's state knows which ledger has it."""
+    monkeypatch.setattr(build, "ROOT", tmp_path)
+    for name in ("one", "two"):
+        page = tmp_path / f"{name}.md"
+        page.write_text(
+            f"""```python
+import epsilons as eps, pyarrow as pa
+
+ledger = "sqlite:///{tmp_path / name}.ledger"
+about = dict(person="id", preferences={{"a": 1.0}}, name="wages", version="1", ledger=ledger)
+eps.Dataset.register(pa.table({{"id": ["a"]}}), **about).close()
+```
+"""
+        )
+        assert build.run_blocks(page) == []
+
+
 @pytest.mark.parametrize("page", build.pages(), ids=lambda page: page.name)
 def test_links_lead_somewhere(page: Path) -> None:
     assert build.broken_links(page) == []
