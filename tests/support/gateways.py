@@ -84,13 +84,14 @@ class Gateway:
     def __init__(self, file: Path, routes: tuple[Route, ...] = ROUTES) -> None:
         settings, self.folder = Settings.read(file), file.parent
         self.store = open_store(settings.store)
-        self.app = GatewayApp(open_holdings(settings.datasets), self.store, routes)
+        self.app = GatewayApp(open_holdings(settings.datasets, self.folder), self.store, routes, self.folder)
         self.keys = self.app.keys
         self._loop = asyncio.new_event_loop()
 
     async def send(
-        self, method: str, path: str, body: Any = None, key: str | None = None, once: str | None = None
-    ) -> Seen:
+        self, method: str, path: str, body: Any = None, key: str | None = None, once: str | None = None,
+        prefer: str | None = None,
+    ) -> Seen:  # fmt: skip
         sent: list[Any] = []
         content = b"" if body is None else body if isinstance(body, bytes) else json.dumps(body).encode()
         queue: list[Any] = [{"type": "http.request", "body": content, "more_body": False}]
@@ -104,6 +105,7 @@ class Gateway:
         shown = [(b"content-length", b"%d" % len(content))]
         shown += [] if key is None else [(b"authorization", b"Bearer " + key.encode())]
         shown += [] if once is None else [(b"idempotency-key", once.encode())]
+        shown += [] if prefer is None else [(b"prefer", prefer.encode())]
         await self.app({"type": "http", "method": method, "raw_path": path.encode(), "headers": shown}, receive, send)
         told = {name.decode(): value.decode() for name, value in sent[0]["headers"]}
         return Seen(sent[0]["status"], told, sent[1]["body"])
@@ -118,6 +120,7 @@ class Gateway:
     def close(self) -> None:
         for one in self.app.holdings.values():
             one.close()
+        self.app.replies.close()
         self.store.close()
         self._loop.close()
 

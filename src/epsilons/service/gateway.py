@@ -12,9 +12,10 @@ import logging
 import re
 import time
 from collections import Counter, defaultdict
-from collections.abc import Awaitable, Callable, Mapping
+from collections.abc import Awaitable, Callable, Coroutine, Mapping
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, replace
+from pathlib import Path
 from typing import Any, TypeVar
 from urllib.parse import unquote
 
@@ -84,17 +85,36 @@ class Route:
 class GatewayApp:
     """ASGI over these datasets and this store."""
 
-    def __init__(self, holdings: Mapping[str, Holding], store: Database, routes: tuple[Route, ...]) -> None:
-        self.holdings, self.routes, self.keys, self.replies = holdings, routes, Keys(store), Replies(store)
+    def __init__(
+        self, holdings: Mapping[str, Holding], store: Database, routes: tuple[Route, ...], place: Path
+    ) -> None:
+        """`place` is a folder that all workers share."""
+        self.holdings, self.routes, self.keys, self.replies = holdings, routes, Keys(store), Replies(store, place)
         #: {(route, role, status): how many}, and seconds in all by route.
         self.counts: Counter[tuple[str, str, int]] = Counter()
         self.seconds: defaultdict[str, float] = defaultdict(float)
         self._busy: Counter[str] = Counter()
+        #: What is worked on in the background.
+        self._going_on: set[asyncio.Task[Any]] = set()
         self._threads = ThreadPoolExecutor(_THREADS, thread_name_prefix="gateway")
 
     async def work(self, call: Callable[..., _T], *arguments: Any) -> _T:
         """Do something in a thread."""
         return await asyncio.get_running_loop().run_in_executor(self._threads, call, *arguments)
+
+    def go_on(self, work: Coroutine[Any, Any, _T]) -> "asyncio.Task[_T]":
+        """Do something to its end, whether or not somebody waits for it."""
+        task = asyncio.create_task(work)
+        self._going_on.add(task)
+        task.add_done_callback(self._going_on.discard)
+        return task
+
+    def fail(self, route: str) -> Reply:
+        """What is said of a fault of our own: its text may hold something private."""
+        _log.error("%s failed", route)
+        return problem(
+            500, "The gateway failed.", "What was charged stands; the same request again goes on from there."
+        )
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         if scope["type"] == "lifespan":
@@ -131,10 +151,7 @@ class GatewayApp:
         except EpsilonsError as error:
             return route.name, role, refuse(error)
         except Exception:
-            # Its text may hold something private.
-            _log.error("%s failed", route.name)
-            detail = "What was charged stands; the same request again goes on from there."
-            return route.name, role, problem(500, "The gateway failed.", detail)
+            return route.name, role, self.fail(route.name)
 
     async def _find_holder(self, headers: Mapping[bytes, bytes]) -> Holder | None:
         scheme, _, key = headers.get(b"authorization", b"").decode("latin-1").partition(" ")

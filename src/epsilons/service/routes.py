@@ -8,6 +8,7 @@
     GET  /v1/datasets/{name}/remaining             asks        what is left to everyone at a level
     POST /v1/datasets/{name}/plan                  asks        what a question would cost. Free
     POST /v1/datasets/{name}/ask                   asks        a question, a batch, SQL; wants an Idempotency-Key
+    GET  /v1/jobs/{job}                            asks        how far a question is that is worked on in the background
     GET  /v1/datasets/{name}/releases              any key     every answer that was released
     GET  /v1/datasets/{name}/releases/{number}     any key     one of them: a permanent address
     GET  /v1/datasets/{name}/account               person      their own statement
@@ -17,24 +18,17 @@
 Stewards and analysts ask. Questions are documents as in `dataset.documents`.
 """
 
-import hashlib
-import json
-import re
-from functools import partial
 from typing import Any
-from urllib.parse import quote
 
-from epsilons.dataset.documents import Asked, is_alone, write_facts
+from epsilons.dataset.documents import Asked, write_facts
 from epsilons.errors import EpsilonsError
 from epsilons.ledger.balances import Remaining, Statement
 from epsilons.release.stored import StoredAnswers
 from epsilons.service.gateway import GatewayApp, Route, Visit
-from epsilons.service.holdings import Holding
 from epsilons.service.keys import ANALYST, PERSON, ROLES, STEWARD
 from epsilons.service.openapi import describe_routes
-from epsilons.service.serving import Reply, as_json, problem, refuse
-
-_IDEMPOTENCY_KEY = re.compile(r"[\x21-\x7e]{1,200}")
+from epsilons.service.questions import ask, find_dataset, tell_job
+from epsilons.service.serving import Reply, as_json, problem
 
 
 async def _tell_health(app: GatewayApp, visit: Visit) -> Reply:
@@ -59,16 +53,8 @@ async def _list_datasets(app: GatewayApp, visit: Visit) -> Reply:
     return as_json({"datasets": listed})
 
 
-def _find(app: GatewayApp, visit: Visit) -> Holding | Reply:
-    """The dataset in the path; people know of their own alone."""
-    found = app.holdings.get(visit.parts[0])
-    if found is None or (visit.holder.role == PERSON and visit.parts[0] != visit.holder.dataset):
-        return problem(404, "There is no such dataset.")
-    return found
-
-
 async def _describe(app: GatewayApp, visit: Visit) -> Reply:
-    here = _find(app, visit)
+    here = find_dataset(app, visit)
     if isinstance(here, Reply):
         return here
 
@@ -81,10 +67,11 @@ async def _describe(app: GatewayApp, visit: Visit) -> Reply:
 
 
 async def _tell_remaining(app: GatewayApp, visit: Visit) -> Reply:
-    here = _find(app, visit)
+    here = find_dataset(app, visit)
     if isinstance(here, Reply):
         return here
-    return as_json(_write_remaining(await app.work(here.people.remaining)))
+    async with here.turns.short():
+        return as_json(_write_remaining(await app.work(here.people.remaining)))
 
 
 def _write_remaining(left: Remaining) -> dict[str, Any]:
@@ -93,7 +80,7 @@ def _write_remaining(left: Remaining) -> dict[str, Any]:
 
 
 async def _plan(app: GatewayApp, visit: Visit) -> Reply:
-    here = _find(app, visit)
+    here = find_dataset(app, visit)
     if isinstance(here, Reply):
         return here
     document = visit.document()
@@ -106,70 +93,8 @@ async def _plan(app: GatewayApp, visit: Visit) -> Reply:
         return as_json(await app.work(plan))
 
 
-async def _ask(app: GatewayApp, visit: Visit) -> Reply:
-    """One charge and the same bytes for the same request, however often it is sent."""
-    here, key = _find(app, visit), visit.headers.get(b"idempotency-key", b"").decode("latin-1")
-    if isinstance(here, Reply):
-        return here
-    if not _IDEMPOTENCY_KEY.fullmatch(key):
-        told = "Every question has an Idempotency-Key: up to 200 letters, digits and signs, new for each question."
-        return problem(400, "This request could not be repeated safely.", told)
-    asked = visit.holder.name, key, json.dumps([here.name, visit.body.decode("latin-1")]).encode()
-    kept = await app.work(app.replies.look, *asked)
-    if kept is None and (stored := await _find_stored(app, here, visit, key)) is not None:
-        return stored
-    kept = kept or await app.work(app.replies.begin, *asked)
-    if kept is not None:
-        return kept if isinstance(kept, Reply) else Reply(200, kept, "application/json")
-    reply = None
-    try:
-        reply = await _answer(app, here, visit, key)
-    finally:
-        # Only when the reply may leave: before, asking again would tell how long the question took.
-        done = reply.body if reply is not None and reply.status == 200 else None
-        await app.work(app.replies.end, visit.holder.name, key, done)
-    return reply
-
-
-async def _find_stored(app: GatewayApp, here: Holding, visit: Visit, key: str) -> Reply | None:
-    """A single question's stored answer, which waits for nobody."""
-    document = visit.document()
-    if not is_alone(document) or not await app.work(here.is_current):
-        return None
-    found = await app.work(lambda: Asked(here.people, document, visit.holder.name, _once(key)).find())
-    if found is None or not here.shows(found["release"]["number"]):
-        return None
-    return _write_answer(here, found, stored=True)
-
-
-async def _answer(app: GatewayApp, here: Holding, visit: Visit, key: str) -> Reply:
-    """A new answer, when its turn has ended; what turns out to be stored when that is known."""
-    document, who = visit.document(), visit.holder.name
-    try:
-        async with here.turns.timed(partial(app.work, here.last_release)) as slot:
-            asked = await app.work(lambda: Asked(here.refresh(), document, who, _once(key)))
-            found = await app.work(asked.find)
-            if found is not None:
-                return _write_answer(here, found, stored=True)
-            slot.seconds = await app.work(here.slot, asked.questions)
-            return _write_answer(here, await app.work(asked.ask), stored=False)
-    except EpsilonsError as error:
-        return refuse(error)
-
-
-def _once(key: str) -> str:
-    return hashlib.sha256(key.encode()).hexdigest()
-
-
-def _write_answer(here: Holding, found: dict[str, Any], stored: bool) -> Reply:
-    numbers = [found["release"]["number"]] if "release" in found else [one["number"] for _, one in found["answers"]]
-    place = f"/v1/datasets/{quote(here.name, safe='')}/releases"
-    cited = [f"{place}/{number}" for number in numbers if number is not None]
-    return as_json({**found, "stored": stored, "addresses": cited})
-
-
 async def _list_releases(app: GatewayApp, visit: Visit) -> Reply:
-    here = _find(app, visit)
+    here = find_dataset(app, visit)
     if isinstance(here, Reply):
         return here
     answers = await app.work(here.people.answers)
@@ -178,7 +103,7 @@ async def _list_releases(app: GatewayApp, visit: Visit) -> Reply:
 
 
 async def _tell_release(app: GatewayApp, visit: Visit) -> Reply:
-    here, number = _find(app, visit), int(visit.parts[1])
+    here, number = find_dataset(app, visit), int(visit.parts[1])
     if isinstance(here, Reply):
         return here
     try:
@@ -195,7 +120,7 @@ def _write_release(answers: StoredAnswers, number: int) -> dict[str, Any]:
 
 
 async def _tell_account(app: GatewayApp, visit: Visit) -> Reply:
-    here = _find(app, visit)
+    here = find_dataset(app, visit)
     if isinstance(here, Reply):
         return here
     return as_json(_write_statement(await app.work(here.people.statement, visit.holder.person)))
@@ -208,7 +133,7 @@ def _write_statement(statement: Statement) -> dict[str, Any]:
 
 
 async def _set_level(app: GatewayApp, visit: Visit) -> Reply:
-    here, document = _find(app, visit), visit.document()
+    here, document = find_dataset(app, visit), visit.document()
     if isinstance(here, Reply):
         return here
     if not isinstance(document, dict) or set(document) != {"level"}:
@@ -237,7 +162,8 @@ ROUTES = (
     Route(
         "plan", "POST", f"{_DATASET}/plan", _plan, "What a question would cost, and how far it would err.", _WHO_ASKS
     ),
-    Route("ask", "POST", f"{_DATASET}/ask", _ask, "A question, a batch or SQL.", _WHO_ASKS),
+    Route("ask", "POST", f"{_DATASET}/ask", ask, "A question, a batch or SQL.", _WHO_ASKS),
+    Route("job", "GET", "/v1/jobs/([0-9a-f]{32})", tell_job, "How far a question is; then its answer.", _WHO_ASKS),
     Route("releases", "GET", f"{_DATASET}/releases", _list_releases, "Every answer that was released.", _EVERYONE),
     Route("release", "GET", f"{_DATASET}/releases/([0-9]{{1,18}})", _tell_release, "One released answer.", _EVERYONE),
     Route("account", "GET", f"{_DATASET}/account", _tell_account, "What one's own data was used for.", _PERSON),

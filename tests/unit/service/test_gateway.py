@@ -31,7 +31,8 @@ COUNT = {"statistic": "count", "arguments": {"where": "age >= 30", "share": 0.01
 #: Who may take which way: a route that is not listed here fails the test.
 ALLOWED = {
     "health": {"", *ROLES}, "openapi": {"", *ROLES}, "me": {*ROLES}, "datasets": {*ROLES}, "dataset": {*ROLES},
-    "remaining": {"steward", "analyst"}, "plan": {"steward", "analyst"}, "ask": {"steward", "analyst"},
+    "job": {"steward", "analyst"}, "remaining": {"steward", "analyst"},
+    "plan": {"steward", "analyst"}, "ask": {"steward", "analyst"},
     "releases": {*ROLES}, "release": {*ROLES}, "account": {"person"}, "level": {"person"}, "metrics": {"steward"},
 }  # fmt: skip
 
@@ -68,6 +69,7 @@ def refused(reply: Seen, status: int) -> dict[str, Any]:
 def walk(here: Gateway, route: Route, key: str | None, once: str) -> Seen:
     """A request that the route answers, for whoever may take it."""
     path = route.path.replace("([^/]+)", "wages").replace("([0-9]{1,18})", "1")
+    path = path.replace("([0-9a-f]{32})", "0" * 32)
     body = {"ask": COUNT, "plan": COUNT, "level": {"level": 0.25}}.get(route.name)
     return here(route.method, path, body, key, once)
 
@@ -79,7 +81,8 @@ def test_every_role_against_every_route(here: Gateway, held: dict[str, str]) -> 
     for route in ROUTES:
         for role in ROLES:
             seen = walk(here, route, held[role], f"{route.name}-{role}")
-            assert seen.status == (200 if role in ALLOWED[route.name] else 403), (route.name, role, seen.body)
+            let_in = 404 if route.name == "job" else 200  # there is none of this name
+            assert seen.status == (let_in if role in ALLOWED[route.name] else 403), (route.name, role, seen.body)
         for nobody in (None, "", "é", make_key(), ended, held["steward"][:-1]):
             seen = walk(here, route, nobody, f"{route.name}-nobody")
             assert seen.status == (200 if "" in ALLOWED[route.name] else 401), (route.name, nobody)
@@ -147,7 +150,7 @@ def test_what_a_server_died_over_is_taken_up_again(here: Gateway, held: dict[str
     answer = here("POST", ASK, question, held["analyst"], "died").document["release"]
     # As it stands when a server dies after the answer was stored, and before it left.
     with here.store.write() as connection:
-        connection.execute("UPDATE requests SET reply = NULL, server = 'another' WHERE key = 'died'")
+        connection.execute("UPDATE requests SET reply = NULL, status = NULL, server = 'another' WHERE key = 'died'")
     assert here("POST", ASK, question, held["analyst"], "died").document["release"] == answer
     assert charged(here) == before + 1
     assert people.answers()[answer["number"]].to_dict() == answer
@@ -159,7 +162,7 @@ def test_an_answer_is_not_shown_before_its_turn_has_ended(here: Gateway, held: d
     number = here("POST", ASK, question, key, "shown").document["release"]["number"]
     where = f"/v1/datasets/wages/releases/{number}"
     assert here("GET", where, key=key).status == 200
-    turns.shown = number - 1
+    turns.sign.shown = number - 1
     try:
         refused(here("GET", where, key=key), 404)
         listed = here("GET", "/v1/datasets/wages/releases", key=key).document["releases"]
@@ -168,6 +171,7 @@ def test_an_answer_is_not_shown_before_its_turn_has_ended(here: Gateway, held: d
         async def repeat() -> tuple[bool, Seen]:
             """Whether the same question, sent under another key, waits for the turn; and its reply then."""
             async with turns.short():
+                turns.sign.shown = number - 1
                 asked = asyncio.create_task(here.send("POST", ASK, question, key, "while-it-lasts"))
                 done, _ = await asyncio.wait([asked], timeout=0.2)
             return not done, await asked
@@ -176,7 +180,7 @@ def test_an_answer_is_not_shown_before_its_turn_has_ended(here: Gateway, held: d
         assert waits
         assert reply.document["release"]["number"] == number
     finally:
-        turns.shown = None
+        turns.sign.shown = None
 
 
 def test_a_stored_answer_waits_for_nobody(here: Gateway, held: dict[str, str]) -> None:
