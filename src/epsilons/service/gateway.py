@@ -20,7 +20,7 @@ from typing import Any, TypeVar
 from urllib.parse import unquote
 
 from epsilons.errors import EpsilonsError
-from epsilons.service.holdings import Holding
+from epsilons.service.holdings import LANES, Holding
 from epsilons.service.keys import ANALYST, PERSON, STEWARD, Holder, Keys
 from epsilons.service.replies import Replies
 from epsilons.service.serving import Receive, Reply, Scope, Send, live, problem, read_body, refuse
@@ -40,7 +40,7 @@ class Limits:
 
 #: Whoever has no key is held to the last one.
 LIMITS = {STEWARD: Limits(1 << 20, 16), ANALYST: Limits(1 << 18, 8), PERSON: Limits(1 << 12, 2), "": Limits(0, 64)}
-#: Threads that work on requests. Questions about one dataset wait for their turn without one.
+#: Threads for what is short. Questions wait for their turn without one, and are worked on in others.
 _THREADS = 8
 _SAFE = (("cache-control", "no-store"), ("x-content-type-options", "nosniff"))
 
@@ -97,10 +97,15 @@ class GatewayApp:
         #: What is worked on in the background.
         self._going_on: set[asyncio.Task[Any]] = set()
         self._threads = ThreadPoolExecutor(_THREADS, thread_name_prefix="gateway")
+        self._lanes = ThreadPoolExecutor(max(LANES * len(holdings), 1), thread_name_prefix="question")
 
     async def work(self, call: Callable[..., _T], *arguments: Any) -> _T:
-        """Do something in a thread."""
+        """Do something short in a thread."""
         return await asyncio.get_running_loop().run_in_executor(self._threads, call, *arguments)
+
+    async def ask(self, call: Callable[..., _T], *arguments: Any) -> _T:
+        """Do something that may read rows in a thread of its lane: what is short does not wait for it."""
+        return await asyncio.get_running_loop().run_in_executor(self._lanes, call, *arguments)
 
     def go_on(self, work: Coroutine[Any, Any, _T]) -> "asyncio.Task[_T]":
         """Do something to its end, whether or not somebody waits for it."""

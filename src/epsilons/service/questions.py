@@ -43,9 +43,7 @@ async def ask(app: GatewayApp, visit: Visit) -> Reply:
         told = "Every question has an Idempotency-Key: up to 200 letters, digits and signs, new for each question."
         return problem(400, "This request could not be repeated safely.", told)
     noted = Noted(visit.holder.name, key, json.dumps([here.name, visit.body.decode("latin-1")]).encode())
-    kept = await app.work(app.replies.look, noted)
-    if kept is None and (stored := await _find_stored(app, here, visit, key)) is not None:
-        return stored
+    kept = await app.work(lambda: app.replies.look(noted) or _find_stored(here, visit, key))
     if kept is None and here.turns.is_full:
         after = str(math.ceil(await app.work(here.slot, WAITING)))
         told = f"{WAITING} others wait for this dataset; nothing was charged."
@@ -87,21 +85,15 @@ async def _work(app: GatewayApp, here: Holding, visit: Visit, noted: Noted) -> R
     return reply
 
 
-async def _find_stored(app: GatewayApp, here: Holding, visit: Visit, key: str) -> Reply | None:
+def _find_stored(here: Holding, visit: Visit, key: str) -> Reply | None:
     """A single question's stored answer, which waits for nobody."""
     document = visit.document()
-    if not is_alone(document):
+    if not is_alone(document) or not here.is_current():
         return None
-
-    def find() -> Reply | None:
-        if not here.is_current():
-            return None
-        found = Asked(here.people, document, visit.holder.name, _once(key)).find()
-        if found is None or not here.shows(found["release"]["number"]):
-            return None
-        return _write_answer(here, found, stored=True)
-
-    return await app.work(find)
+    found = Asked(here.people, document, visit.holder.name, _once(key)).find()
+    if found is None or not here.shows(found["release"]["number"]):
+        return None
+    return _write_answer(here, found, stored=True)
 
 
 async def _answer(app: GatewayApp, here: Holding, visit: Visit, noted: Noted) -> Reply:
@@ -122,7 +114,7 @@ async def _answer(app: GatewayApp, here: Holding, visit: Visit, noted: Noted) ->
         def answer() -> dict[str, Any]:
             return Asked(here.lane(lane), document, who, once).ask()
 
-        return _write_answer(here, await app.work(answer), stored=False)
+        return _write_answer(here, await app.ask(answer), stored=False)
 
     try:
         reply: Reply = await here.turns.ask(lambda: app.work(look))
