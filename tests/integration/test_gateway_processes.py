@@ -267,7 +267,7 @@ def test_a_store_in_postgresql_keeps_keys_and_replies(postgres_server: str, tmp_
     assert one.begin(asked) is None
     # A worker beside it does not work on it as well, but takes over what a dead one had begun.
     assert [found.status for found in (one.begin(asked), other.begin(asked)) if found] == [409, 409]
-    other.note_slot(asked, 0.25)
+    other.note_slot([asked], 0.25)
     assert other.tell_job("ann", name_job("ann", "1")).status == 202
     assert other.tell_job("bob", name_job("ann", "1")).status == 404
     one.close()

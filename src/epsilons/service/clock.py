@@ -80,11 +80,11 @@ class Sign:
 
 @dataclass(frozen=True)
 class Ready:
-    """What may read rows: how many questions it has, and the work on them in a lane. `begun` is told the slot first."""
+    """What may read rows: how many questions it has, the work on them in a lane, and whose they are."""
 
     questions: int
     work: Callable[[int], Awaitable[Any]]
-    begun: Callable[[float], Awaitable[None]] | None = None
+    whose: Any = None
 
 
 @dataclass(frozen=True)
@@ -129,6 +129,8 @@ class Turns:
         workers: int = 1,
     ) -> None:
         self.sign, self._slot, self._last, self._lanes, self._workers = sign, slot, last, lanes, workers
+        #: Told whose questions a turn is about, and how long its slot is, before they are worked on.
+        self.begun: Callable[[list[Any], float], Awaitable[None]] | None = None
         self._turn = asyncio.Lock()
         self._waiting: deque[_Waiting] = deque()
         self._running: asyncio.Task[None] | None = None
@@ -196,9 +198,8 @@ class Turns:
                 outcomes.append((mine, await mine.settle(ready.work(number))))
 
         try:
-            for _, ready in taken:
-                if ready.begun is not None:
-                    await ready.begun(slot)
+            if self.begun is not None:
+                await self.begun([ready.whose for _, ready in taken], slot)
             await asyncio.gather(*(lane(number) for number in range(self._lanes)))
         finally:
             worked = time.monotonic() - began

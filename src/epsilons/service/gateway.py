@@ -94,8 +94,10 @@ class GatewayApp:
         self.counts: Counter[tuple[str, str, int]] = Counter()
         self.seconds: defaultdict[str, float] = defaultdict(float)
         self._busy: Counter[str] = Counter()
-        #: What is worked on in the background.
-        self._going_on: set[asyncio.Task[Any]] = set()
+        #: Questions that are worked on, and whose they are.
+        self._going_on: dict[asyncio.Task[Any], str] = {}
+        for one in holdings.values():
+            one.turns.begun = self._note_slot
         self._threads = ThreadPoolExecutor(_THREADS, thread_name_prefix="gateway")
         self._lanes = ThreadPoolExecutor(max(LANES * len(holdings), 1), thread_name_prefix="question")
 
@@ -107,12 +109,23 @@ class GatewayApp:
         """Do something that may read rows in a thread of its lane: what is short does not wait for it."""
         return await asyncio.get_running_loop().run_in_executor(self._lanes, call, *arguments)
 
-    def go_on(self, work: Coroutine[Any, Any, _T]) -> "asyncio.Task[_T]":
-        """Do something to its end, whether or not somebody waits for it."""
+    def go_on(self, holder: Holder, work: Coroutine[Any, Any, _T]) -> "asyncio.Task[_T]":
+        """Work on somebody's question to its end, whether or not they wait for it."""
         task = asyncio.create_task(work)
-        self._going_on.add(task)
-        task.add_done_callback(self._going_on.discard)
+        self._going_on[task] = holder.name
+        task.add_done_callback(self._going_on.pop)
         return task
+
+    def is_busy(self, holder: Holder) -> Reply | None:
+        """A refusal where as many questions of a name are worked on as its role may have at a time."""
+        most = LIMITS[holder.role].at_once
+        if sum(name == holder.name for name in self._going_on.values()) < most:
+            return None
+        told = f"At most {most} questions at a time; nothing was charged."
+        return problem(429, "Too many questions at once.", told, headers=(("retry-after", "1"),))
+
+    async def _note_slot(self, several: list[Any], slot: float) -> None:
+        await self.work(self.replies.note_slot, several, slot)
 
     def fail(self, route: str) -> Reply:
         """What is said of a fault of our own: its text may hold something private."""

@@ -48,10 +48,12 @@ async def ask(app: GatewayApp, visit: Visit) -> Reply:
         after = str(math.ceil(await app.work(here.slot, WAITING)))
         told = f"{WAITING} others wait for this dataset; nothing was charged."
         return problem(503, "Too many questions wait.", told, headers=(("retry-after", after),))
+    if kept is None and (refused := app.is_busy(visit.holder)) is not None:
+        return refused
     kept = kept or await app.work(app.replies.begin, noted)
     if kept is not None:
         return kept
-    working = app.go_on(_work(app, here, visit, noted))
+    working = app.go_on(visit.holder, _work(app, here, visit, noted))
     wait = _read_preference(visit)
     if wait is None:
         return await asyncio.shield(working)
@@ -105,10 +107,7 @@ async def _answer(app: GatewayApp, here: Holding, visit: Visit, noted: Noted) ->
         found = asked.find()
         if found is not None:
             return _write_answer(here, found, stored=True)
-        return Ready(asked.questions, work, begun)
-
-    async def begun(slot: float) -> None:
-        await app.work(app.replies.note_slot, noted, slot)
+        return Ready(asked.questions, work, noted)
 
     async def work(lane: int) -> Reply:
         def answer() -> dict[str, Any]:

@@ -13,7 +13,7 @@ import hashlib
 import json
 import os
 import time
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
@@ -91,11 +91,12 @@ class Replies:
             return problem(409, "This request is being worked on.", told, headers=(("retry-after", "1"),))
         return None  # its worker is gone, or it was refused and is looked at anew
 
-    def note_slot(self, noted: Noted, slot: float) -> None:
-        """The work begins, and takes so many seconds by public facts."""
-        row = {**noted.row, "began": time.time_ns() // 1_000_000, "slot": round(slot * 1000)}
+    def note_slot(self, several: Sequence[Noted], slot: float) -> None:
+        """The work on these begins, and takes so many seconds by public facts."""
+        times = {"began": time.time_ns() // 1_000_000, "slot": round(slot * 1000)}
         with self._store.write() as connection:
-            connection.execute(f"UPDATE requests SET began = :began, slot = :slot WHERE {_ROW}", row)
+            change = f"UPDATE requests SET began = :began, slot = :slot WHERE {_ROW}"
+            connection.executemany(change, [{"name": one.name, "key": one.key, **times} for one in several])
 
     def end(self, noted: Noted, reply: Reply | None) -> None:
         """Keep the reply. A refusal is kept for the job alone: the request, repeated, is looked at anew."""

@@ -20,6 +20,7 @@ from epsilons.service import clock, gateway
 from epsilons.service.gateway import GatewayApp, Route, Visit
 from epsilons.service.holdings import Holding
 from epsilons.service.keys import ROLES
+from epsilons.service.replies import name_job
 from epsilons.service.routes import ROUTES
 from epsilons.service.serving import Reply, as_json, refuse
 from epsilons.statistics.catalogue import CATALOGUE
@@ -227,6 +228,79 @@ def test_what_may_have_read_rows_leaves_when_its_slot_ends_and_nothing_else_wait
 
         monkeypatch.setattr(Asked, "ask", fail)
         assert waited({"statistic": "count", "arguments": {"where": "age >= 37"}}, "slot-6") == (status, [1])
+
+
+def test_a_long_question_is_a_job_that_tells_how_far_it_is(
+    here: Gateway, held: dict[str, str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    question = {"statistic": "count", "arguments": {"where": "age >= 41", "share": 0.01, "fresh": True}}
+    key, before, go_on, told = held["analyst"], charged(here), asyncio.Event(), []
+
+    async def sleep(seconds: float) -> None:
+        await go_on.wait()
+
+    async def follow() -> Seen:
+        async def send(*arguments: Any, **named: Any) -> Seen:
+            told.append(await here.send(*arguments, **named))
+            return told[-1]
+
+        first = await send("POST", ASK, question, key, "job", prefer="respond-async")
+        refused(await send("POST", ASK, question, key, "job", prefer="respond-async"), 409)
+        place = first.headers["location"]
+        while (await send("GET", place, key=key)).document["state"] != "working":
+            await asyncio.get_running_loop().run_in_executor(None, lambda: None)
+        assert told[-1].document["of"] == 3600
+        refused(await here.send("GET", place, key=held["steward"]), 404)
+        go_on.set()
+        while (await send("GET", place, key=key)).status == 202:
+            await asyncio.get_running_loop().run_in_executor(None, lambda: None)
+        assert {one.status for one in told[:-1] if one.status != 409} == {202}
+        return told[-1]
+
+    monkeypatch.setattr(clock.asyncio, "sleep", sleep)
+    monkeypatch.setattr(Holding, "slot", lambda holding, questions: 3600.0)
+    answer = here.run(follow())
+    assert (answer.status, answer.document["stored"], charged(here)) == (200, False, before + 1)
+    for prefer in (None, "respond-async", "wait=1, respond-async"):
+        assert here("POST", ASK, question, key, "job", prefer=prefer).body == answer.body
+    assert charged(here) == before + 1
+    # A refusal stays findable; the request itself, sent again, is looked at anew.
+    wrong = {"questions": [{"statistic": "mean", "arguments": {"column": "nothing"}}]}
+    seen = here("POST", ASK, wrong, key, "wrong", prefer="respond-async, wait=60")
+    assert refused(seen, 422) == refused(here("GET", f"/v1/jobs/{name_job('analyst', 'wrong')}", key=key), 422)
+    refused(here("POST", ASK, wrong, key, "wrong"), 422)
+
+
+def test_questions_at_a_time_and_in_the_queue_are_limited(
+    here: Gateway, held: dict[str, str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Also those that nobody waits for. What is refused is not noted, and costs nothing."""
+    before = charged(here)
+    ages = range(50, 56)
+    asked = [{"statistic": "count", "arguments": {"where": f"age >= {age}.5", "share": 0.01}} for age in ages]
+
+    async def send() -> list[Seen]:
+        async with here.app.holdings["wages"].turns.short():
+            return [
+                await here.send("POST", ASK, one, held["analyst"], f"limit-{age}", prefer="respond-async")
+                for age, one in zip(ages, asked, strict=True)
+            ]
+
+    async def end() -> None:
+        await asyncio.gather(*here.app._going_on)
+
+    with monkeypatch.context() as changed:
+        changed.setitem(gateway.LIMITS, "analyst", gateway.Limits(1 << 18, 2))
+        assert [one.status for one in here.run(send())] == [202, 202, 429, 429, 429, 429]
+        here.run(end())
+    with monkeypatch.context() as changed:
+        changed.setattr(clock, "WAITING", 1)
+        seen = here.run(send())
+        # The first two are stored by now; of the others one waits.
+        assert [one.status for one in seen] == [200, 200, 202, 503, 503, 503]
+        assert int(seen[-1].headers["retry-after"]) >= 1
+        here.run(end())
+    assert charged(here) == before + 3
 
 
 def test_quotas_go_by_the_name_of_the_key(here: Gateway) -> None:
