@@ -3,6 +3,7 @@
 serving.py      what every service shares: replies, refusals, bodies, the server itself
 aggregator.py   an aggregator of a collection
 gateway.py      the gateway: finds a route and a key, and lets in;  routes.py: the ways in, and who may take them
+questions.py    how a question is run: kept, stored, or new in a turn;  workers.py: several processes
 keys.py         who has a key;  replies.py: requests that may be repeated;  store.py: the tables of both
 clock.py        when an answer leaves;  holdings.py: the datasets that are served
 settings.py     gateway.toml;  openapi.py: what the gateway takes and gives

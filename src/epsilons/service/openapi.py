@@ -10,7 +10,7 @@ from epsilons.service.gateway import Route
 from epsilons.statistics.catalogue import CATALOGUE
 
 #: What the parts of a path are called that vary, in order.
-_PARTS = ("name", "number")
+_PARTS = ("name", "number", "job")
 #: What a server knows by itself.
 _APART = ("analyst", "entropy")
 _PROBLEM = {
@@ -31,7 +31,7 @@ def describe_routes(routes: Iterable[Route]) -> dict[str, Any]:
     """The document."""
     paths: dict[str, dict[str, Any]] = {}
     for route in routes:
-        names = iter(_PARTS)
+        names = iter(_PARTS if route.name != "job" else ("job",))
         path = re.sub(r"\((?:[^()])*\)", lambda _, names=names: f"{{{next(names)}}}", route.path)  # type: ignore[misc]
         paths.setdefault(path, {})[route.method.lower()] = _describe(route, path)
     schemas = {"Question": _question(), "Level": _level(), "Problem": _PROBLEM}
@@ -50,6 +50,8 @@ def _describe(route: Route, path: str) -> dict[str, Any]:
     if route.name == "ask":
         key = {"type": "string", "maxLength": 200}
         taken.append({"name": "Idempotency-Key", "in": "header", "required": True, "schema": key})
+        told = "respond-async, wait=2: 202 and the address of a job, if there is no answer after two seconds."
+        taken.append({"name": "Prefer", "in": "header", "schema": {"type": "string"}, "description": told})
     found: dict[str, Any] = {
         "operationId": route.name,
         "summary": route.about,

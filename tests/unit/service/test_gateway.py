@@ -434,7 +434,8 @@ def test_the_document_names_every_route(here: Gateway) -> None:
     assert "/v1/datasets/{name}/releases/{number}" in document["paths"]
     titles = {one.get("title") for one in document["components"]["schemas"]["Question"]["oneOf"]}
     assert titles >= set(CATALOGUE)
-    assert [one["name"] for one in listed["ask"]["parameters"]] == ["name", "Idempotency-Key"]
+    assert [one["name"] for one in listed["ask"]["parameters"]] == ["name", "Idempotency-Key", "Prefer"]
+    assert "/v1/jobs/{job}" in document["paths"]
 
 
 def test_there_is_nothing_elsewhere(here: Gateway, held: dict[str, str], tmp_path: Path) -> None:
