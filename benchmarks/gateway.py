@@ -89,8 +89,8 @@ class Client:
         return int(lines[0].split()[1]), reply
 
 
-async def load(url: str, keys: list[str], seconds: int) -> tuple[dict[bool, list[float]], Counter[int]]:
-    """({whether it was stored: seconds of each request}, how often which status)."""
+async def load(url: str, keys: list[str], seconds: int) -> tuple[dict[bool, list[float]], Counter[int], float]:
+    """({whether it was stored: seconds of each request}, how often which status, seconds until the last reply)."""
     clients, took, statuses = [Client(url, key) for key in keys], {True: [], False: []}, Counter[int]()
     for name in NAMES:
         first = (clients[number].ask(name, question(number), f"stored-{name}-{number}") for number in range(STORED))
@@ -111,7 +111,7 @@ async def load(url: str, keys: list[str], seconds: int) -> tuple[dict[bool, list
             took[reply["stored"]].append(time.monotonic() - due)
 
     await asyncio.gather(*(ask(place, turn) for turn in range(seconds) for place in range(len(clients))))
-    return took, statuses
+    return took, statuses, time.monotonic() - began
 
 
 def count_seconds(process: int) -> float:
@@ -136,7 +136,7 @@ def measure(clients: int, seconds: int, workers: int) -> dict[str, str]:
             assert server.stdout is not None
             before = count_seconds(server.pid)
             try:
-                took, statuses = asyncio.run(load(server.stdout.readline().strip(), keys, seconds))
+                took, statuses, lasted = asyncio.run(load(server.stdout.readline().strip(), keys, seconds))
                 busy = count_seconds(server.pid) - before
             finally:
                 server.terminate()
@@ -151,12 +151,12 @@ def measure(clients: int, seconds: int, workers: int) -> dict[str, str]:
     asked = len(took[False]) + STORED * len(NAMES)
     return {
         "requests": f"{answered:,} by {clients} clients in {seconds} s, {workers} workers",
-        "errors": f"{answered - statuses[200]}",
+        "errors": ", ".join(f"{many} of status {one}" for one, many in statuses.items() if one != 200) or "0",
         "charges beside new questions that were answered": f"{charged} beside {asked}",
         "overspends": f"{overspent}",
         "stored answers": _tell(took[True]),
-        "new answers": f"{_tell(took[False])}; {len(took[False]) / seconds:.1f} a second",
-        "processor time of the server": f"{busy / seconds:.2f} s a second",
+        "new answers": f"{_tell(took[False])}; {len(took[False]) / lasted:.1f} a second until the last",
+        "processor time of the server": f"{busy:.0f} s",
         "load of the machine, other programs included": f"{os.getloadavg()[0]:.1f}",
     }
 
@@ -178,10 +178,22 @@ def main() -> None:
     lines = ["| what | measured |", "|---|---|", *(f"| {name} | {told} |" for name, told in found.items())]
     print("\n".join(lines))
     if options.write:
+        about = facts()
         before, start, rest = PAGE.read_text(encoding="utf-8").partition(START)
         _, end, after = rest.partition(END)
         PAGE.write_text(
-            "\n".join([before + start, "", *lines, "", f"On {facts()}.", "", end + after]), encoding="utf-8"
+            "\n".join(
+                [
+                    before + start,
+                    "",
+                    *lines,
+                    "",
+                    f"{about['date']}, Python {about['python']}, {about['cores']} cores.",
+                    "",
+                    end + after,
+                ]
+            ),
+            encoding="utf-8",
         )
 
 

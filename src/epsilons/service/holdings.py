@@ -11,8 +11,8 @@ from epsilons.dataset import Dataset
 from epsilons.errors import LedgerError
 from epsilons.service.clock import Sign, Turns, slot_of
 
-#: How often a dataset is opened: while one question waits for the disk, another is planned; the ledger orders charges.
-LANES = 2
+#: How often a dataset is opened: questions of a turn wait for the disk side by side; the ledger orders their charges.
+LANES = 4
 
 
 class Holding:
