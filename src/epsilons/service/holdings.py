@@ -10,9 +10,12 @@ from urllib.parse import quote
 from epsilons.dataset import Dataset
 from epsilons.errors import LedgerError
 from epsilons.service.clock import Sign, Turns, slot_of
+from epsilons.service.serving import Reply
 
 #: How often a dataset is opened: questions of a turn wait for the disk side by side; the ledger orders their charges.
 LANES = 4
+#: Stored answers that a worker keeps in memory, of each dataset.
+REMEMBERED = 4096
 
 
 class Holding:
@@ -22,6 +25,7 @@ class Holding:
         self._opener, self._opening = opener, threading.Lock()
         self._lanes = [opener() for _ in range(LANES)]
         self._former: list[Dataset] = []
+        self._replies: dict[bytes, Reply] = {}
         sign = Sign(place / f"turn {quote(self.name, safe='')}")
         self.turns = Turns(sign, self._tell_slot, self._tell_last, LANES, workers)
 
@@ -51,6 +55,21 @@ class Holding:
     def lane(self, number: int) -> Dataset:
         """The dataset as questions of one lane ask it."""
         return self._lanes[number]
+
+    def recall(self, question: bytes) -> Reply | None:
+        """What was replied before: a released answer stays as it is, and was held to the journal then.
+
+        The ledger does that anew each time, by every line since, which takes longer the more was asked.
+        """
+        return self._replies.get(question)
+
+    def remember(self, question: bytes, reply: Reply) -> Reply:
+        """Keep a reply in memory; where too many are kept, the oldest goes."""
+        with self._opening:
+            while len(self._replies) >= REMEMBERED:
+                self._replies.pop(next(iter(self._replies)))
+            self._replies[question] = reply
+        return reply
 
     def last_release(self) -> int:
         """The number of the newest release of its ledger."""

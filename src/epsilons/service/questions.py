@@ -92,10 +92,14 @@ def _find_stored(here: Holding, visit: Visit, key: str) -> Reply | None:
     document = visit.document()
     if not is_alone(document) or not here.is_current():
         return None
-    found = Asked(here.people, document, visit.holder.name, _once(key)).find()
+    asked = Asked(here.people, document, visit.holder.name, _once(key))
+    digest = asked.digest()
+    if (known := here.recall(digest)) is not None:
+        return known
+    found = asked.find()
     if found is None or not here.shows(found["release"]["number"]):
         return None
-    return _write_answer(here, found, stored=True)
+    return here.remember(digest, _write_answer(here, found, stored=True))
 
 
 async def _answer(app: GatewayApp, here: Holding, visit: Visit, noted: Noted) -> Reply:

@@ -16,7 +16,7 @@ import epsilons as eps
 from epsilons.dataset.documents import Asked
 from epsilons.remote.keys import make_key
 from epsilons.remote.problems import read_problem
-from epsilons.service import clock, gateway
+from epsilons.service import clock, gateway, holdings
 from epsilons.service.gateway import GatewayApp, Route, Visit
 from epsilons.service.holdings import Holding
 from epsilons.service.keys import ROLES
@@ -192,6 +192,22 @@ def test_a_stored_answer_waits_for_nobody(here: Gateway, held: dict[str, str]) -
             return await asyncio.wait_for(here.send("POST", ASK, COUNT, held["analyst"], "stored-now"), 60)
 
     assert here.run(during()).document["stored"] is True
+
+
+def test_a_stored_answer_that_was_held_to_the_journal_is_remembered(
+    here: Gateway, held: dict[str, str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(holdings, "REMEMBERED", 2)
+    first = here("POST", ASK, COUNT, held["analyst"], "remembered-1")
+    with monkeypatch.context() as changed:
+        changed.setattr(Asked, "find", lambda asked: 1 / 0)
+        assert here("POST", ASK, COUNT, held["steward"], "remembered-2").body == first.body
+        fresh = {**COUNT, "arguments": {**COUNT["arguments"], "fresh": True}}
+        refused(here("POST", ASK, fresh, held["analyst"], "remembered-3"), 500)
+    for age in (41, 42, 43):
+        other = {"statistic": "count", "arguments": {"where": f"age >= {age}", "share": 0.01}}
+        assert [here("POST", ASK, other, held["analyst"], f"{n}-{age}").status for n in (1, 2)] == [200, 200]
+    assert len(here.app.holdings["wages"]._replies) <= 2
 
 
 def test_what_may_have_read_rows_leaves_when_its_slot_ends_and_nothing_else_waits(
