@@ -12,9 +12,8 @@ import http.client
 import json
 import os
 import stat
-import sys
 import time
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 from ipaddress import ip_address
 from typing import Any, Self
@@ -38,6 +37,7 @@ from epsilons.release import Release
 from epsilons.release.stored import StoredAnswers
 from epsilons.remote.keys import is_key
 from epsilons.remote.problems import read_problem
+from epsilons.remote.progress import Progress, show_progress
 
 #: The variable that a key is taken from where none is given.
 KEY_VARIABLE = "EPSILONS_KEY"
@@ -47,8 +47,6 @@ _LATER = (409, 429, 502, 503, 504)
 #: Seconds after which a question is worth a line of progress, and between two looks at it.
 _BEFORE_A_JOB, _BETWEEN_LOOKS = 2, 0.5
 _NOTHING = object()
-#: (seconds passed, of how many), or None of either.
-Progress = Callable[[float | None, float | None], None]
 
 
 def read_key_file(path: str | os.PathLike[str]) -> str:
@@ -82,15 +80,6 @@ def connect(
     Without one, that is shown where the errors go, if somebody sits there.
     """
     return Connection(address, key=key, patience=patience, progress=progress)
-
-
-def show_progress(seconds: float | None, of: float | None) -> None:
-    """A line in a terminal that is written over, and removed once nothing is left to wait for."""
-    if sys.stderr.isatty():
-        waits = "Waiting for other questions." if of is None else f"Answering: {seconds:.0f} of {of:.0f} s."
-        done = seconds is not None and of is not None and seconds >= of
-        sys.stderr.write("\r\x1b[K" + ("" if done else waits))
-        sys.stderr.flush()
 
 
 class Connection:
