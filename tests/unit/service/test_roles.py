@@ -14,6 +14,7 @@ from epsilons.service import clock, limits, sessions
 from epsilons.service.gateway import GatewayApp, Route, Visit
 from epsilons.service.keys import ROLES
 from epsilons.service.limits import Limits, Rates
+from epsilons.service.replies import name_job
 from epsilons.service.routes import ROUTES
 from epsilons.service.serving import Reply, as_json
 from support.gateways import Gateway, Seen, declare
@@ -31,6 +32,7 @@ ALLOWED: dict[str, tuple[set[str], Any]] = {
     "me": (_HOLD, None), "datasets": (_HOLD, None), "dataset": (_HOLD, None),
     "releases": (_HOLD, None), "release": (_HOLD, None),
     "remaining": (_ASK, None), "plan": (_ASK, COUNT), "ask": (_ASK, COUNT),
+    "job": ({"analyst"}, None),  # stewards have jobs of their own, and do not find this one
     "account": ({"person"}, None), "level": ({"person"}, {"level": 0.25}), "leaving": ({"person"}, {}),
     "register": ({"steward"}, {}), "levels": ({"steward"}, {"levels": [["person 9", 0.25]]}),
     "withdrawals": ({"steward"}, {"people": ["person 8"]}), "ledger": ({"steward"}, None),
@@ -39,6 +41,8 @@ ALLOWED: dict[str, tuple[set[str], Any]] = {
     "link": ({"steward"}, {"person": "person 7"}), "keys": ({"steward"}, None),
     "key": ({"steward"}, {"name": "new", "role": "analyst"}), "revoke": ({"steward"}, None),
 }  # fmt: skip
+#: The job is the question of the fixture `held`.
+PARTS_OF_PATHS = {"name": "wages", "analyst": "office", "job": name_job("analyst", "first")}
 
 
 @pytest.fixture(scope="module")
@@ -77,9 +81,7 @@ def come_in(here: Gateway, link: str) -> dict[str, str]:
 
 def walk(here: Gateway, route: Route, once: str, key: str | None = None, headers: dict[str, str] | None = None) -> Seen:
     """A request that the route answers, for whoever may take it."""
-    path = re.sub(
-        r"\(\?P<(\w+)>.*?\)(?=/|$)", lambda part: {"name": "wages", "analyst": "office"}.get(part[1], "1"), route.path
-    )
+    path = re.sub(r"\(\?P<(\w+)>.*?\)(?=/|$)", lambda part: PARTS_OF_PATHS.get(part[1], "1"), route.path)
     body = ALLOWED[route.name][1]
     if route.name == "enter":
         body = {"link": give_link(here, "person 20")}
@@ -112,6 +114,7 @@ def test_every_role_against_every_route(here: Gateway, held: dict[str, str]) -> 
         for place, (role, key, headers) in enumerate(coming):
             seen = walk(here, route, f"{route.name}-{place}", key, headers)
             wanted = 200 if role in ALLOWED[route.name][0] else 403 if role else 401
+            wanted = 404 if (route.name, role) == ("job", "steward") else wanted
             assert seen.status == wanted, (route.name, role, place, seen.body)
             for name in ("cache-control", "content-security-policy", "referrer-policy", "x-frame-options"):
                 assert seen.headers[name]
@@ -131,6 +134,19 @@ def test_a_route_that_names_no_role_is_open_to_nobody(here: Gateway, held: dict[
         assert [here("GET", "/v1/new", key=key).status for key in (None, *held.values())] == [401, *[403] * 4]
     finally:
         here.app.routes = ROUTES
+
+
+def test_a_job_is_its_own_holder_s_alone(here: Gateway, held: dict[str, str]) -> None:
+    other, question = here.keys.add("another office", "analyst"), {**COUNT, "arguments": {"where": "age >= 33"}}
+    for name, key in (("steward", held["steward"]), ("analyst", held["analyst"])):
+        fresh = {**question, "arguments": {**question["arguments"], "share": 0.01, "fresh": True}}
+        asked = here("POST", f"{PLACE}/ask", fresh, key, "mine")
+        job = f"/v1/jobs/{name_job(name, 'mine')}"
+        assert (asked.status, here("GET", job, key=key).body) == (200, asked.body)
+        strangers = [one for one in (other, *held.values()) if one != key]
+        assert {here("GET", job, key=one).status for one in strangers} == {403, 404}
+        assert here("GET", job, key=other).status == 404
+        assert here("GET", job, key=other).body == here("GET", f"/v1/jobs/{'0' * 32}", key=other).body
 
 
 def test_a_person_sees_their_own_account_and_nobody_else_s(here: Gateway, held: dict[str, str]) -> None:
