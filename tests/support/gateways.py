@@ -58,11 +58,16 @@ def declare(folder: Path, name: str = "wages") -> Path:
     return folder / "gateway.toml"
 
 
-def register_again(folder: Path, name: str = "wages") -> None:
-    """The same people, each a year older: a new version."""
+def write_older(folder: Path, name: str = "wages") -> None:
+    """The same people, each a year older."""
     table = wages()
     older = table.set_column(table.column_names.index("age"), "age", [[age + 1 for age in table["age"].to_pylist()]])
     pyarrow.parquet.write_table(older, folder / f"{name}.parquet")
+
+
+def register_again(folder: Path, name: str = "wages") -> None:
+    """The same people, each a year older: a new version."""
+    write_older(folder, name)
     eps.Dataset.register(**arguments_of(folder / f"{name}.toml")).close()
 
 

@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import asyncio
 import re
 from collections.abc import Iterator
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -12,12 +14,13 @@ import epsilons as eps
 from epsilons.remote.keys import make_key
 from epsilons.service import clock, limits, sessions
 from epsilons.service.gateway import GatewayApp, Route, Visit
+from epsilons.service.holdings import LANES
 from epsilons.service.keys import ROLES
 from epsilons.service.limits import Limits, Rates
 from epsilons.service.replies import name_job
 from epsilons.service.routes import ROUTES
 from epsilons.service.serving import Reply, as_json
-from support.gateways import Gateway, Seen, declare
+from support.gateways import Gateway, Seen, declare, write_older
 
 PLACE = "/v1/datasets/wages"
 COUNT = {"statistic": "count", "arguments": {"where": "age >= 30", "share": 0.01}}
@@ -282,6 +285,46 @@ def test_a_steward_acts_over_http_as_by_command(here: Gateway, held: dict[str, s
     number = here.keys.list()[-1].number
     assert here("DELETE", f"/v1/keys/{number}", key=steward).document["name"] == "office"
     assert here("GET", "/v1/me", key=office).status == 401
+
+
+def test_what_is_told_of_charges_waits_for_the_end_of_a_turn(here: Gateway, held: dict[str, str]) -> None:
+    """While a turn lasts its charges are in the ledger: whoever saw them would know how far it is."""
+    ways = [("GET", f"{PLACE}/account", None, "person"), ("GET", f"{PLACE}/remaining", None, "analyst")]
+    ways += [("GET", f"{PLACE}/{way}", None, "steward") for way in ("ledger", "history", "quotas")]
+    ways += [("POST", f"{PLACE}/verification", {}, "steward")]
+    ways += [("PUT", f"{PLACE}/quotas/nobody", {"epsilon": None, "questions": None}, "steward")]
+
+    async def during(method: str, path: str, body: Any, role: str) -> tuple[bool, int]:
+        async with here.app.holdings["wages"].turns.short():
+            sent = asyncio.create_task(here.send(method, path, body, held[role]))
+            done, _ = await asyncio.wait([sent], timeout=0.1)
+        return not done, (await sent).status
+
+    assert {way[1]: here.run(during(*way)) for way in ways} == {way[1]: (True, 200) for way in ways}
+
+
+def test_what_is_registered_over_http_is_asked_at_once_in_every_lane_and_worker(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(clock, "LEAST", 0.0)
+    file = declare(tmp_path)
+    one, beside = Gateway(file), Gateway(file)  # share files as two workers do
+    analyst, steward = one.keys.add("analyst", "analyst"), one.keys.add("steward", "steward")
+    for worker in (one, beside):
+        seen = [worker("POST", f"{PLACE}/ask", COUNT, analyst, f"{number}") for number in range(3)]
+        assert {reply.document["release"]["version"] for reply in seen} == {"1"}
+        assert len(worker.app.holdings["wages"]._replies) == 1
+    write_older(tmp_path)
+    assert one("POST", f"{PLACE}/registration", {}, steward).document["version"] == "2"
+    holding = one.app.holdings["wages"]
+    assert [holding.lane(number)._facts.version for number in range(LANES)] == ["2"] * LANES
+    assert holding._replies == {}
+    assert beside("POST", f"{PLACE}/ask", COUNT, analyst, "new").document["release"]["version"] == "2"
+    other = beside.app.holdings["wages"]
+    assert [other.lane(number)._facts.version for number in range(LANES)] == ["2"] * LANES
+    assert one("POST", f"{PLACE}/ask", COUNT, analyst, "again").document["stored"] is True
+    one.close()
+    beside.close()
 
 
 def test_what_a_steward_mistypes_is_refused_in_one_shape_and_changes_nothing(
