@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import itertools
 import json
 import os
 import signal
@@ -20,6 +21,7 @@ from epsilons.dataset.declared import arguments_of
 from epsilons.service.gateway import GatewayApp, Route
 from epsilons.service.holdings import open_holdings
 from epsilons.service.keys import Keys
+from epsilons.service.limits import Rates
 from epsilons.service.routes import ROUTES
 from epsilons.service.settings import Settings
 from epsilons.service.store import open_store
@@ -90,6 +92,8 @@ class Gateway:
         settings, self.folder = Settings.read(file), file.parent
         self.store = open_store(settings.store)
         self.app = GatewayApp(open_holdings(settings.datasets, self.folder), self.store, routes, self.folder)
+        passing = itertools.count()
+        self.app.rates = Rates(lambda: float(next(passing)))  # a second for each request
         self.keys = self.app.keys
         self._loop = asyncio.new_event_loop()
 

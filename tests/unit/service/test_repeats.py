@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import asyncio
-import itertools
 import random
 import re
 from collections.abc import Iterator
@@ -14,7 +13,6 @@ import pytest
 
 from epsilons.service import clock
 from epsilons.service.keys import ROLES
-from epsilons.service.limits import Rates
 from epsilons.service.replies import name_job
 from support.gateways import Gateway, Seen, declare
 
@@ -71,8 +69,6 @@ def make_up(here: Gateway, seed: int, times: int) -> set[int]:
     keys = [None, here.keys.add("s", "steward"), here.keys.add("a", "analyst")]
     keys += [here.keys.add("p", "person", "wages", "person 3"), here.keys.add("o", "operator")]
     assert len(keys) == len(ROLES) + 1
-    passing = itertools.count()
-    here.app.rates = Rates(lambda: float(next(passing)))  # a second for each request
     ways = [(path, method) for path, ways in document["paths"].items() for method in ways]
     kinds = document["components"]["schemas"]["Question"]["oneOf"]
     statuses = set()
