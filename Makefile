@@ -10,7 +10,7 @@ ready := .venv/.ready
 unexport PYTHONDONTWRITEBYTECODE
 
 .DEFAULT_GOAL := help
-.PHONY: help venv demo test coverage lint format types signatures imports bench walk recorded bench-ledger bench-local bench-models bench-tables java bench-spark bench-collect bench-peers soak papers docs clean
+.PHONY: help venv demo test coverage lint format types signatures imports bench walk recorded bench-ledger bench-local bench-models bench-tables java bench-spark bench-gateway bench-collect bench-peers soak papers docs clean
 # The steps of `make test` report one after the other, also under `make -j`.
 .NOTPARALLEL:
 
@@ -101,6 +101,10 @@ bench-tables: $(ready)  ## the benchmarks of tables (SIZE=1e8 for one size; seve
 
 bench-spark: $(ready) java  ## Spark beside plain Spark (needs Java)
 	$(py) benchmarks/spark.py $(ARGS)
+
+bench-gateway: $(ready)  ## a gateway under load: 200 clients for a minute (ARGS=--write renews docs/gateway.md)
+	$(py) benchmarks/gateway.py $(ARGS)
+
 bench-collect: $(ready)  ## shares, proofs and HTTP of aggregators (ARGS=--write renews docs/aggregators.md)
 	$(py) benchmarks/collect.py $(ARGS)
 

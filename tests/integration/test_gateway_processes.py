@@ -22,14 +22,15 @@ import epsilons as eps
 from epsilons.cli import app
 from epsilons.dataset.asking import Asking
 from epsilons.service.keys import Keys
-from epsilons.service.replies import Replies
+from epsilons.service.replies import Noted, Replies, name_job
 from epsilons.service.serving import Reply
 from epsilons.service.sessions import Sessions
 from epsilons.service.store import open_store
 from support import ledger_servers
-from support.gateways import Servers, declare, key_for
+from support.gateways import Servers, declare, key_for, with_workers
 
 Ask = Callable[[Asking], Any]
+ASK = "/v1/datasets/wages/ask"
 
 
 @pytest.fixture(scope="module")
@@ -318,24 +319,59 @@ def test_the_unit_and_the_container_start_the_same_command() -> None:
     assert [name for name in copied if not (root / name).exists()] == []
 
 
+@pytest.mark.parametrize("place", ["reserved", "touched", "stored"])
+def test_a_worker_that_is_killed_midway_loses_nothing(tmp_path: Path, servers: Servers, place: str) -> None:
+    """The other worker goes on with it, at once: one charge, and one answer however often it is asked for."""
+    file = with_workers(declare(tmp_path))
+    key = key_for(file, "office")
+    url, process = servers.start(file, place)
+    question = {"statistic": "count", "arguments": {"where": "age >= 30", "share": 0.1, "fresh": True}}
+    told: list[Any] = []
+
+    def ask() -> None:
+        with eps.connect(url, key=key, progress=lambda seconds, of: told.append((seconds, of))) as first:
+            told.append(first.request("POST", ASK, question, once="the-same"))
+
+    asking = threading.Thread(target=ask)
+    asking.start()
+    worker = servers.wait_until_stopped(process)
+    assert worker != process
+    with eps.connect(url, key=key, patience=0) as second:
+        with pytest.raises(eps.ProtocolError, match="being worked on"):
+            second.request("POST", ASK, question, once="the-same")
+        servers.kill(worker)
+        asking.join()
+        replies = [second.request("POST", ASK, question, once="the-same") for _ in range(3)]
+        assert replies == [told[-1]] * 3
+        people = second.dataset("wages")
+        assert list(people.answers()) == [1]
+        assert people.remaining().epsilons[0.5] >= 0.45
+
+
 @pytest.mark.integration
-def test_a_store_in_postgresql_keeps_keys_and_replies(postgres_server: str) -> None:
+def test_a_store_in_postgresql_keeps_keys_and_replies(postgres_server: str, tmp_path: Path) -> None:
     address = ledger_servers.fresh(postgres_server)
     store, again = open_store(address), open_store(address)
     key = Keys(store).add("ann", "person", "wages", 17)
     found = Keys(again).find(key)
     assert found is not None
     assert (found.name, found.person) == ("ann", 17)
-    one, other = Replies(store), Replies(again)
-    assert one.begin("ann", "1", b"x") is None
-    assert isinstance(one.begin("ann", "1", b"x"), Reply)
-    # Another run of the server takes over what this one had begun.
-    assert other.begin("ann", "1", b"x") is None
-    other.end("ann", "1", b"reply")
-    assert one.look("ann", "1", b"x") == b"reply"
-    refusal = one.look("ann", "1", b"y")
-    assert isinstance(refusal, Reply)
-    assert refusal.status == 422
+    one, other, asked = Replies(store, tmp_path), Replies(again, tmp_path), Noted("ann", "1", b"x")
+    assert one.begin(asked) is None
+    # A worker beside it does not work on it as well, but takes over what a dead one had begun.
+    assert [found.status for found in (one.begin(asked), other.begin(asked)) if found] == [409, 409]
+    other.note_slot([asked], 0.25)
+    assert other.tell_job("ann", name_job("ann", "1")).status == 202
+    assert other.tell_job("bob", name_job("ann", "1")).status == 404
+    one.close()
+    assert other.tell_job("ann", name_job("ann", "1")).status == 503
+    assert other.begin(asked) is None
+    other.end(asked, Reply(200, b"reply"))
+    kept, refusal = other.look(asked), other.look(Noted("ann", "1", b"y"))
+    assert kept is not None
+    assert refusal is not None
+    assert (kept.body, refusal.status) == (b"reply", 422)
+    other.close()
     Keys(again).revoke(1)
     assert Keys(store).find(key) is None
     signed, elsewhere = Sessions(store), Sessions(again)

@@ -469,9 +469,11 @@ def test_three_thousand_hostile_conditions_of_a_dataset() -> None:
 
 
 @pytest.mark.soak
+@pytest.mark.figure("figure_8")
 @pytest.mark.parametrize("seed", range(22, 32))
-def test_ten_thousand_hostile_conditions_of_a_dataset(seed: int) -> None:
+def test_ten_thousand_hostile_conditions_of_a_dataset(seed: int, record_property: Any) -> None:
     assert min(attack_dataset(seed, 1_000)) > 20
+    record_property("size", 1_000)
 
 
 def test_the_injection_corpus_has_one_message_in_every_place_of_a_question() -> None:

@@ -11,11 +11,20 @@ import signal
 from epsilons.storage import base
 
 
-def stop_at(place: str) -> None:
-    """Stop this process (SIGSTOP) when it reaches the place; the test that started it sees that and sends SIGKILL."""
+def stop_at(place: str, once: str | None = None) -> None:
+    """Stop this process (SIGSTOP) when it reaches the place; the test that started it sees that and sends SIGKILL.
+
+    Of several processes only the one that makes the file `once`.
+    """
 
     def told(reached: str) -> None:
-        if reached == place:
-            os.kill(os.getpid(), signal.SIGSTOP)
+        if reached != place:
+            return
+        if once is not None:
+            try:
+                os.close(os.open(once, os.O_CREAT | os.O_EXCL))
+            except FileExistsError:
+                return
+        os.kill(os.getpid(), signal.SIGSTOP)
 
     base.watchers.append(told)

@@ -64,6 +64,11 @@ FIGURES = {
         "the same on tables, with several rows a person, conditions and groups",
         "random pairs",
     ),
+    "figure_6": Figure(
+        6,
+        "one request to a gateway, repeated, also at once and after its worker has died: one charge, one answer",
+        "repeats",
+    ),
     "figure_7_duckdb": Figure(
         7,
         "a question, often a wrong one, to neighbouring tables: same status, same text, same charge",
@@ -74,11 +79,23 @@ FIGURES = {
         "the same over both engines: Spark and DuckDB, each on both tables",
         "questions to the tables of 50 pairs",
     ),
+    "figure_8": Figure(
+        8,
+        "hostile conditions, from a grammar and a list of injections: nothing outside the table is read, no text of "
+        "the engine is seen",
+        "conditions",
+    ),
     "figure_10": Figure(
         10,
         "mixed steps of a ledger, changes of mind included, against a plain model: granted less spent less reserved is "
         "what remains, exactly, in memory, on SQLite and on PostgreSQL",
         "steps",
+    ),
+    "figure_12_gateway": Figure(
+        12,
+        "requests to a gateway, made up from its OpenAPI document, by every role: no fault of its own, refusals in one "
+        "shape",
+        "requests",
     ),
     "figure_14": Figure(
         14,

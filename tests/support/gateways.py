@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import itertools
 import json
 import os
 import signal
@@ -20,6 +21,7 @@ from epsilons.dataset.declared import arguments_of
 from epsilons.service.gateway import GatewayApp, Route
 from epsilons.service.holdings import open_holdings
 from epsilons.service.keys import Keys
+from epsilons.service.limits import Rates
 from epsilons.service.routes import ROUTES
 from epsilons.service.settings import Settings
 from epsilons.service.store import open_store
@@ -39,7 +41,7 @@ for line in sys.stdin:
     child = os.fork()
     if child == 0:
         if fault:
-            faults.stop_at(fault)
+            faults.stop_at(fault, file + ".stopped")
         os._exit(app.main(["serve", file, "--port", "0"]))
     print(child, flush=True)
 """
@@ -58,11 +60,16 @@ def declare(folder: Path, name: str = "wages") -> Path:
     return folder / "gateway.toml"
 
 
-def register_again(folder: Path, name: str = "wages") -> None:
-    """The same people, each a year older: a new version."""
+def write_older(folder: Path, name: str = "wages") -> None:
+    """The same people, each a year older."""
     table = wages()
     older = table.set_column(table.column_names.index("age"), "age", [[age + 1 for age in table["age"].to_pylist()]])
     pyarrow.parquet.write_table(older, folder / f"{name}.parquet")
+
+
+def register_again(folder: Path, name: str = "wages") -> None:
+    """The same people, each a year older: a new version."""
+    write_older(folder, name)
     eps.Dataset.register(**arguments_of(folder / f"{name}.toml")).close()
 
 
@@ -84,7 +91,9 @@ class Gateway:
     def __init__(self, file: Path, routes: tuple[Route, ...] = ROUTES) -> None:
         settings, self.folder = Settings.read(file), file.parent
         self.store = open_store(settings.store)
-        self.app = GatewayApp(open_holdings(settings.datasets), self.store, routes)
+        self.app = GatewayApp(open_holdings(settings.datasets, self.folder), self.store, routes, self.folder)
+        passing = itertools.count()
+        self.app.rates = Rates(lambda: float(next(passing)))  # a second for each request
         self.keys = self.app.keys
         self._loop = asyncio.new_event_loop()
 
@@ -125,6 +134,7 @@ class Gateway:
     def close(self) -> None:
         for one in self.app.holdings.values():
             one.close()
+        self.app.replies.close()
         self.store.close()
         self._loop.close()
 
@@ -150,20 +160,31 @@ class Servers:
         self._running.append(process)
         return url, process
 
-    def wait_until_stopped(self, process: int) -> None:
-        """Until it stands still at the place that it was told."""
-        while "T (stopped)" not in Path(f"/proc/{process}/status").read_text():
+    def wait_until_stopped(self, process: int) -> int:
+        """Until it, or one of its workers, stands still at the place that it was told: which one does."""
+        while True:
+            workers = Path(f"/proc/{process}/task/{process}/children").read_text().split()
+            for one in (process, *map(int, workers)):
+                if "T (stopped)" in Path(f"/proc/{one}/status").read_text():
+                    return one
             time.sleep(0.01)
 
     def kill(self, process: int) -> None:
         os.kill(process, signal.SIGKILL)
-        self._running.remove(process)
+        if process in self._running:
+            self._running.remove(process)
 
     def close(self) -> None:
         for process in list(self._running):
             self.kill(process)
         self._forking.kill()
         self._forking.communicate()
+
+
+def with_workers(file: Path, workers: int = 2) -> Path:
+    """The same gateway in several processes."""
+    file.write_text(f"workers = {workers}\n{file.read_text()}")
+    return file
 
 
 def key_for(file: Path, name: str, role: str = "analyst") -> str:

@@ -20,6 +20,7 @@ from epsilons.accuracy.relation import Relation
 from epsilons.arguments.options import DEFAULT_SHARE, TABLES
 from epsilons.arguments.reading import Call, read_call
 from epsilons.dataset.facts import Description, Level, TableFacts
+from epsilons.dataset.question import question_key
 from epsilons.display import Sheet
 from epsilons.engines.base import Column, Schema
 from epsilons.errors import Argument, LedgerError, PlanError
@@ -175,6 +176,10 @@ class Asked:
     def questions(self) -> int:
         """How many there are."""
         return 1 if self._call is not None else len(list(self._batch))
+
+    def digest(self) -> bytes:
+        """What the ledger knows a single question by."""
+        return question_key(self._people._facts, self._people._parse(self._pinned()[0]))
 
     def find(self) -> dict[str, Any] | None:
         """What was answered before, if all of it was: nothing is charged or read."""

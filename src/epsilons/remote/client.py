@@ -36,6 +36,7 @@ from epsilons.release import Release
 from epsilons.release.stored import StoredAnswers
 from epsilons.remote.keys import is_key
 from epsilons.remote.problems import read_problem
+from epsilons.remote.progress import Progress, show_progress
 from epsilons.storage import is_loopback
 
 #: The variable that a key is taken from where none is given.
@@ -43,6 +44,9 @@ KEY_VARIABLE = "EPSILONS_KEY"
 _FIRST_WAIT, _LONGEST_WAIT, _SECONDS_FOR_A_REPLY = 0.1, 2.0, 600
 #: Worked on, too many at once, or a server that is just starting: worth another try.
 _LATER = (409, 429, 502, 503, 504)
+#: Seconds after which a question is worth a line of progress, and between two looks at it.
+_BEFORE_A_JOB, _BETWEEN_LOOKS = 2, 0.5
+_NOTHING = object()
 
 
 def read_key_file(path: str | os.PathLike[str]) -> str:
@@ -59,15 +63,24 @@ def read_key_file(path: str | os.PathLike[str]) -> str:
     return key
 
 
-def connect(address: str, *, key: str | None = None, patience: float = 60.0) -> Connection:
-    """A gateway by its address. The key is given, or stands in the environment as EPSILONS_KEY."""
-    return Connection(address, key=key, patience=patience)
+def connect(
+    address: str, *, key: str | None = None, patience: float = 60.0, progress: Progress | None = None
+) -> Connection:
+    """A gateway by its address. The key is given, or stands in the environment as EPSILONS_KEY.
+
+    `progress` is told how far a long question is: seconds passed, and of how many, or None while it waits for its turn.
+    Without one, that is shown where the errors go, if somebody sits there.
+    """
+    return Connection(address, key=key, patience=patience, progress=progress)
 
 
 class Connection:
     """A gateway, for whoever has a key of it. Requests that got no answer are repeated for `patience` seconds."""
 
-    def __init__(self, address: str, *, key: str | None = None, patience: float = 60.0) -> None:
+    def __init__(
+        self, address: str, *, key: str | None = None, patience: float = 60.0, progress: Progress | None = None
+    ) -> None:
+        self._progress = show_progress if progress is None else progress
         parts = urlsplit(address if isinstance(address, str) else "")
         if parts.scheme not in ("http", "https") or not parts.hostname:
             raise ProtocolError("This is no address of a gateway.", suggest="https://stats.example.org")
@@ -96,7 +109,32 @@ class Connection:
         `once` names a request that must not be worked on twice.
         """
         body = None if document is None else json.dumps(document, allow_nan=False).encode()
-        headers = {**self._headers, **({} if once is None else {"Idempotency-Key": once})}
+        named = {} if once is None else {"Idempotency-Key": once, "Prefer": f"respond-async, wait={_BEFORE_A_JOB}"}
+        status, read = self._patiently(method, path, body, {**self._headers, **named})
+        while once is not None and status == 202:
+            status, read = self._follow(read["job"])
+            if status == 503 and isinstance(read, dict) and read.get("state") == "interrupted":
+                # Its worker is gone: the same request goes on from what was charged.
+                status, read = self._patiently(method, path, body, {**self._headers, **named})
+        if status >= 300 and read is _NOTHING:
+            what = f"No answer from {self.address} within {self._patience:g} s."
+            raise ProtocolError(what, suggest="check that the gateway is running")
+        if status >= 300:
+            raise read_problem(read, status)
+        return read
+
+    def _follow(self, job: str) -> tuple[int, Any]:
+        """Look at a job until it is over."""
+        while True:
+            status, read = self._patiently("GET", job, None, self._headers)
+            if status != 202:
+                self._progress(1.0, 1.0)
+                return status, read
+            self._progress(read["seconds"], read["of"])
+            time.sleep(_BETWEEN_LOOKS)
+
+    def _patiently(self, method: str, path: str, body: bytes | None, headers: Mapping[str, str]) -> tuple[int, Any]:
+        """(status, JSON), of a request that is sent again while that is worth a try."""
         give_up, wait = time.monotonic() + self._patience, _FIRST_WAIT
         while True:
             try:
@@ -106,17 +144,12 @@ class Connection:
                 status, reply = 503, b""
             read = _read_json(reply)
             # A refusal of the library has a code; what the gateway itself says may be otherwise in a moment.
-            later = status in _LATER and not (isinstance(read, dict) and "code" in read)
+            later = status in _LATER and not (isinstance(read, dict) and {"code", "state"} & set(read))
             if not later or time.monotonic() + wait > give_up:
                 break
             time.sleep(wait)
             wait = min(2 * wait, _LONGEST_WAIT)
-        if status >= 300 and not reply:
-            what = f"No answer from {self.address} within {self._patience:g} s."
-            raise ProtocolError(what, suggest="check that the gateway is running")
-        if status >= 300:
-            raise read_problem(read, status)
-        return read
+        return status, read if reply else _NOTHING
 
     def _once(self, method: str, path: str, body: bytes | None, headers: Mapping[str, str]) -> tuple[int, bytes]:
         if self._connection is None:

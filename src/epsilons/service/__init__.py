@@ -4,6 +4,7 @@ serving.py      what every service shares: replies, refusals, bodies, the server
 aggregator.py   an aggregator of a collection
 gateway.py      the gateway: finds a route and a key, and lets in;  routes.py: the ways in, and who may take them
 steward.py      what stewards do;  people.py: what people do;  operating.py: what operators see
+questions.py    how a question is run: kept, stored, or new in a turn;  workers.py: several processes
 keys.py         who has a key;  sessions.py: personal links and cookies;  entrance.py: the page a link leads to
 limits.py       what a role may take up;  replies.py: requests that may be repeated;  store.py: the tables of all these
 clock.py        when an answer leaves;  holdings.py: the datasets that are served

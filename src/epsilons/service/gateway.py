@@ -14,14 +14,15 @@ import logging
 import re
 import time
 from collections import Counter, defaultdict
-from collections.abc import Awaitable, Callable, Mapping
+from collections.abc import Awaitable, Callable, Coroutine, Mapping
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, replace
+from pathlib import Path
 from typing import Any, TypeVar
 from urllib.parse import unquote
 
 from epsilons.errors import EpsilonsError, ProtocolError
-from epsilons.service.holdings import Holding
+from epsilons.service.holdings import LANES, Holding
 from epsilons.service.keys import PERSON, Holder, Keys
 from epsilons.service.limits import LIMITS, Rates
 from epsilons.service.replies import Replies
@@ -33,7 +34,7 @@ _T = TypeVar("_T")
 _log = logging.getLogger("epsilons.gateway")
 
 
-#: Threads that work on requests. Questions about one dataset wait for their turn without one.
+#: Threads for what is short. Questions wait for their turn without one, and are worked on in others.
 _THREADS = 8
 #: With every reply. A page says itself what it may load.
 _SAFE = {
@@ -112,14 +113,22 @@ class Route:
 class GatewayApp:
     """ASGI over these datasets and this store."""
 
-    def __init__(self, holdings: Mapping[str, Holding], store: Database, routes: tuple[Route, ...]) -> None:
-        self.holdings, self.routes, self.keys, self.replies = holdings, routes, Keys(store), Replies(store)
+    def __init__(
+        self, holdings: Mapping[str, Holding], store: Database, routes: tuple[Route, ...], place: Path
+    ) -> None:
+        """`place` is a folder that all workers share."""
+        self.holdings, self.routes, self.keys, self.replies = holdings, routes, Keys(store), Replies(store, place)
         self.sessions, self.rates, self.store = Sessions(store), Rates(), store
         #: {(route, role, status): how many}, and seconds in all by route.
         self.counts: Counter[tuple[str, str, int]] = Counter()
         self.seconds: defaultdict[str, float] = defaultdict(float)
         self._busy: Counter[str] = Counter()
+        #: Questions that are worked on, and whose they are.
+        self._going_on: dict[asyncio.Task[Any], str] = {}
+        for one in holdings.values():
+            one.turns.begun = self._note_slot
         self._threads = ThreadPoolExecutor(_THREADS, thread_name_prefix="gateway")
+        self._lanes = ThreadPoolExecutor(max(LANES * len(holdings), 1), thread_name_prefix="question")
 
     @property
     def busy(self) -> int:
@@ -127,8 +136,37 @@ class GatewayApp:
         return self._busy.total()
 
     async def work(self, call: Callable[..., _T], *arguments: Any) -> _T:
-        """Do something in a thread."""
+        """Do something short in a thread."""
         return await asyncio.get_running_loop().run_in_executor(self._threads, call, *arguments)
+
+    async def ask(self, call: Callable[..., _T], *arguments: Any) -> _T:
+        """Do something that may read rows in a thread of its lane: what is short does not wait for it."""
+        return await asyncio.get_running_loop().run_in_executor(self._lanes, call, *arguments)
+
+    def go_on(self, holder: Holder, work: Coroutine[Any, Any, _T]) -> "asyncio.Task[_T]":
+        """Work on somebody's question to its end, whether or not they wait for it."""
+        task = asyncio.create_task(work)
+        self._going_on[task] = holder.name
+        task.add_done_callback(self._going_on.pop)
+        return task
+
+    def is_busy(self, holder: Holder) -> Reply | None:
+        """A refusal where as many questions of a name are worked on as its role may have at a time."""
+        most = LIMITS[holder.role].at_once
+        if sum(name == holder.name for name in self._going_on.values()) < most:
+            return None
+        told = f"At most {most} questions at a time; nothing was charged."
+        return problem(429, "Too many questions at once.", told, headers=(("retry-after", "1"),))
+
+    async def _note_slot(self, several: list[Any], slot: float) -> None:
+        await self.work(self.replies.note_slot, several, slot)
+
+    def fail(self, route: str) -> Reply:
+        """What is said of a fault of our own: its text may hold something private."""
+        _log.error("%s failed", route)
+        return problem(
+            500, "The gateway failed.", "What was charged stands; the same request again goes on from there."
+        )
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         if scope["type"] == "lifespan":
@@ -170,10 +208,7 @@ class GatewayApp:
         except EpsilonsError as error:
             return route.name, role, refuse(error)
         except Exception:
-            # Its text may hold something private.
-            _log.error("%s failed", route.name)
-            detail = "What was charged stands; the same request again goes on from there."
-            return route.name, role, problem(500, "The gateway failed.", detail)
+            return route.name, role, self.fail(route.name)
 
     async def _find_holder(self, headers: Mapping[bytes, bytes], scheme: str) -> Holder | None:
         """Whose key was shown, or without one whose cookie."""

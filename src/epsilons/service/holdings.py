@@ -1,22 +1,39 @@
-"""The datasets that a gateway serves: each opened once, opened anew when it was registered anew, asked turn by turn."""
+"""The datasets that a gateway serves: each opened in a few lanes, opened anew when it was registered anew."""
 
+import asyncio
+import threading
 from collections.abc import Callable, Mapping, Sequence
 from functools import partial
+from pathlib import Path
+from urllib.parse import quote
 
 from epsilons.dataset import Dataset
 from epsilons.errors import LedgerError
-from epsilons.service.clock import Turns, slot_of
+from epsilons.service.clock import Sign, Turns, slot_of
+from epsilons.service.serving import Reply
+
+#: How often a dataset is opened: questions of a turn wait for the disk side by side; the ledger orders their charges.
+LANES = 4
+#: Stored answers that a worker keeps in memory, of each dataset.
+REMEMBERED = 4096
 
 
 class Holding:
-    """One dataset."""
+    """One dataset; `place` is a folder that all workers of a gateway share."""
 
-    def __init__(self, opener: Callable[[], Dataset], file: str | None = None) -> None:
+    def __init__(self, opener: Callable[[], Dataset], place: Path, workers: int = 1, file: str | None = None) -> None:
         #: The file that declares it, by which it is registered again.
         self.file = file
-        self._opener, self.turns = opener, Turns()
-        self.people = opener()
-        self._former: Dataset | None = None
+        self._opener, self._opening = opener, threading.Lock()
+        self._lanes = [opener() for _ in range(LANES)]
+        self._former: list[Dataset] = []
+        self._replies: dict[bytes, Reply] = {}
+        sign = Sign(place / f"turn {quote(self.name, safe='')}")
+        self.turns = Turns(sign, self._tell_slot, self._tell_last, LANES, workers)
+
+    @property
+    def people(self) -> Dataset:
+        return self._lanes[0]
 
     @property
     def name(self) -> str:
@@ -29,11 +46,33 @@ class Holding:
 
     def refresh(self) -> Dataset:
         """The dataset as it was registered last; whoever still looks at the one before may end that."""
-        if not self.is_current():
-            if self._former is not None:
-                self._former.close()
-            self._former, self.people = self.people, self._opener()
-        return self.people
+        with self._opening:
+            if not self.is_current():
+                opened = [self._opener() for _ in range(LANES)]
+                for one in self._former:
+                    one.close()
+                self._former, self._lanes = self._lanes, opened
+                self._replies.clear()
+            return self.people
+
+    def lane(self, number: int) -> Dataset:
+        """The dataset as questions of one lane ask it."""
+        return self._lanes[number]
+
+    def recall(self, question: bytes) -> Reply | None:
+        """What was replied before: a released answer stays as it is, and was held to the journal then.
+
+        The ledger does that anew each time, by every line since, which takes longer the more was asked.
+        """
+        return self._replies.get(question)
+
+    def remember(self, question: bytes, reply: Reply) -> Reply:
+        """Keep a reply in memory; where too many are kept, the oldest goes."""
+        with self._opening:
+            while len(self._replies) >= REMEMBERED:
+                self._replies.pop(next(iter(self._replies)))
+            self._replies[question] = reply
+        return reply
 
     def last_release(self) -> int:
         """The number of the newest release of its ledger."""
@@ -44,22 +83,29 @@ class Holding:
         here = self.people.ledger.cohorts(self.people._registry.dataset)
         return slot_of(sum(cohort.people for cohort in here) * self.people._facts.rows, questions)
 
+    async def _tell_slot(self, questions: int) -> float:
+        return await asyncio.to_thread(self.slot, questions)
+
+    async def _tell_last(self) -> int:
+        return await asyncio.to_thread(self.last_release)
+
     def shows(self, number: int | None) -> bool:
         """Whether a release may be seen: not while the turn lasts that made it."""
-        return self.turns.shown is None or number is None or number <= self.turns.shown
+        shown = self.turns.sign.shown
+        return shown is None or number is None or number <= shown
 
     def close(self) -> None:
-        for one in (self._former, self.people):
-            if one is not None:
-                one.close()
+        for one in (*self._former, *self._lanes):
+            one.close()
+        self.turns.sign.close()
 
 
-def open_holdings(files: Sequence[str]) -> Mapping[str, Holding]:
+def open_holdings(files: Sequence[str], place: Path, workers: int = 1) -> Mapping[str, Holding]:
     """The datasets that files declare, by name; each has a ledger that lasts."""
     found: dict[str, Holding] = {}
     try:
         for file in files:
-            one = Holding(partial(Dataset.from_toml, file), file)
+            one = Holding(partial(Dataset.from_toml, file), place, workers, file)
             taken = one.name in found
             if taken or not one.people.ledger.lasting:
                 one.close()

@@ -1,4 +1,7 @@
-"""What a role may take up: bytes, requests at a time, requests a second; by a key's name, without one by address."""
+"""What a role may take up: bytes, requests and questions at a time, requests a second. How many wait for a dataset.
+
+They go by a key's name, without one by address, and are counted by each worker.
+"""
 
 import math
 import time
@@ -10,7 +13,10 @@ from epsilons.service.keys import ANALYST, OPERATOR, PERSON, STEWARD
 
 @dataclass(frozen=True)
 class Limits:
-    """Bytes of a body; requests of one name at a time; requests a second, of which `burst` may come at once."""
+    """Bytes of a body; requests a second of one name, of which `burst` may come at once.
+
+    `at_once` is how many requests, and how many questions that nobody may wait for, are worked on at a time.
+    """
 
     body: int
     at_once: int
@@ -26,6 +32,8 @@ LIMITS = {
     OPERATOR: Limits(1 << 10, 2, rate=2.0, burst=30),
     "": Limits(1 << 10, 64, rate=10.0, burst=100),
 }
+#: So many questions wait for one dataset.
+WAITING = 256
 #: So many names are remembered; a full allowance is what a new name has, so those are forgotten first.
 _MOST_NAMES = 10_000
 

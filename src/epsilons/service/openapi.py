@@ -58,6 +58,8 @@ def _describe(route: Route) -> dict[str, Any]:
     if route.name == "ask":
         key = {"type": "string", "maxLength": 200}
         taken.append({"name": "Idempotency-Key", "in": "header", "required": True, "schema": key})
+        told = "respond-async, wait=2: 202 and the address of a job, if there is no answer after two seconds."
+        taken.append({"name": "Prefer", "in": "header", "schema": text, "description": told})
     found: dict[str, Any] = {
         "operationId": route.name,
         "summary": route.about,

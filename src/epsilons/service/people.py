@@ -43,7 +43,9 @@ def tell_holder(holder: Holder) -> dict[str, Any]:
 
 @of_dataset
 async def tell_account(app: GatewayApp, visit: Visit, here: Holding) -> Reply:
-    return as_json(tell_statement(await app.work(here.people.statement, visit.holder.person)))
+    """Between two turns: what is charged in one is seen when it has ended."""
+    async with here.turns.short():
+        return as_json(tell_statement(await app.work(lambda: here.refresh().statement(visit.holder.person))))
 
 
 @of_dataset

@@ -12,6 +12,7 @@
     GET    /v1/datasets/{name}/remaining                asks        what is left to everyone at a level
     POST   /v1/datasets/{name}/plan                     asks        what a question would cost. Free
     POST   /v1/datasets/{name}/ask                      asks        a question, a batch, SQL; wants an Idempotency-Key
+    GET    /v1/jobs/{job}                               asks        how far a question of one's own is; then its answer
     GET    /v1/datasets/{name}/releases                 any key     every answer that was released
     GET    /v1/datasets/{name}/releases/{number}        any key     one of them: a permanent address
     GET    /v1/datasets/{name}/account                  person      their own statement
@@ -34,25 +35,18 @@
 Stewards and analysts ask. Questions are documents as in `dataset.documents`.
 """
 
-import hashlib
-import json
-import re
-from functools import partial
 from typing import Any
-from urllib.parse import quote
 
-from epsilons.dataset.documents import Asked, is_alone, write_facts
+from epsilons.dataset.documents import Asked, write_facts
 from epsilons.errors import EpsilonsError
 from epsilons.ledger.balances import Remaining
 from epsilons.release.stored import StoredAnswers
 from epsilons.service import operating, people, steward
 from epsilons.service.gateway import GatewayApp, Route, Visit, find_holding
-from epsilons.service.holdings import Holding
 from epsilons.service.keys import ANALYST, OPERATOR, PERSON, STEWARD
 from epsilons.service.openapi import describe_routes
-from epsilons.service.serving import Reply, as_json, problem, refuse
-
-_IDEMPOTENCY_KEY = re.compile(r"[\x21-\x7e]{1,200}")
+from epsilons.service.questions import ask, tell_job
+from epsilons.service.serving import Reply, as_json, problem
 
 
 async def _tell_openapi(app: GatewayApp, visit: Visit) -> Reply:
@@ -85,7 +79,8 @@ async def _tell_remaining(app: GatewayApp, visit: Visit) -> Reply:
     here = find_holding(app, visit)
     if isinstance(here, Reply):
         return here
-    return as_json(_write_remaining(await app.work(here.people.remaining)))
+    async with here.turns.short():
+        return as_json(_write_remaining(await app.work(lambda: here.refresh().remaining())))
 
 
 def _write_remaining(left: Remaining) -> dict[str, Any]:
@@ -105,68 +100,6 @@ async def _plan(app: GatewayApp, visit: Visit) -> Reply:
 
     async with here.turns.short():
         return as_json(await app.work(plan))
-
-
-async def _ask(app: GatewayApp, visit: Visit) -> Reply:
-    """One charge and the same bytes for the same request, however often it is sent."""
-    here, key = find_holding(app, visit), visit.headers.get(b"idempotency-key", b"").decode("latin-1")
-    if isinstance(here, Reply):
-        return here
-    if not _IDEMPOTENCY_KEY.fullmatch(key):
-        told = "Every question has an Idempotency-Key: up to 200 letters, digits and signs, new for each question."
-        return problem(400, "This request could not be repeated safely.", told)
-    asked = visit.holder.name, key, json.dumps([here.name, visit.body.decode("latin-1")]).encode()
-    kept = await app.work(app.replies.look, *asked)
-    if kept is None and (stored := await _find_stored(app, here, visit, key)) is not None:
-        return stored
-    kept = kept or await app.work(app.replies.begin, *asked)
-    if kept is not None:
-        return kept if isinstance(kept, Reply) else Reply(200, kept, "application/json")
-    reply = None
-    try:
-        reply = await _answer(app, here, visit, key)
-    finally:
-        # Only when the reply may leave: before, asking again would tell how long the question took.
-        done = reply.body if reply is not None and reply.status == 200 else None
-        await app.work(app.replies.end, visit.holder.name, key, done)
-    return reply
-
-
-async def _find_stored(app: GatewayApp, here: Holding, visit: Visit, key: str) -> Reply | None:
-    """A single question's stored answer, which waits for nobody."""
-    document = visit.document()
-    if not is_alone(document) or not await app.work(here.is_current):
-        return None
-    found = await app.work(lambda: Asked(here.people, document, visit.holder.name, _once(key)).find())
-    if found is None or not here.shows(found["release"]["number"]):
-        return None
-    return _write_answer(here, found, stored=True)
-
-
-async def _answer(app: GatewayApp, here: Holding, visit: Visit, key: str) -> Reply:
-    """A new answer, when its turn has ended; what turns out to be stored when that is known."""
-    document, who = visit.document(), visit.holder.name
-    try:
-        async with here.turns.timed(partial(app.work, here.last_release)) as slot:
-            asked = await app.work(lambda: Asked(here.refresh(), document, who, _once(key)))
-            found = await app.work(asked.find)
-            if found is not None:
-                return _write_answer(here, found, stored=True)
-            slot.seconds = await app.work(here.slot, asked.questions)
-            return _write_answer(here, await app.work(asked.ask), stored=False)
-    except EpsilonsError as error:
-        return refuse(error)
-
-
-def _once(key: str) -> str:
-    return hashlib.sha256(key.encode()).hexdigest()
-
-
-def _write_answer(here: Holding, found: dict[str, Any], stored: bool) -> Reply:
-    numbers = [found["release"]["number"]] if "release" in found else [one["number"] for _, one in found["answers"]]
-    place = f"/v1/datasets/{quote(here.name, safe='')}/releases"
-    cited = [f"{place}/{number}" for number in numbers if number is not None]
-    return as_json({**found, "stored": stored, "addresses": cited})
 
 
 async def _list_releases(app: GatewayApp, visit: Visit) -> Reply:
@@ -199,6 +132,7 @@ def _write_release(answers: StoredAnswers, number: int) -> dict[str, Any]:
 _HOLDERS, _WHO_ASKS = frozenset({STEWARD, ANALYST, PERSON}), frozenset({STEWARD, ANALYST})
 _PERSON, _STEWARD, _OPERATOR = frozenset({PERSON}), frozenset({STEWARD}), frozenset({STEWARD, OPERATOR})
 _DATASET, _NUMBER = "/v1/datasets/(?P<name>[^/]+)", "(?P<number>[0-9]{1,18})"
+_JOB = "(?P<job>[0-9a-f]{32})"
 
 ROUTES = (
     Route("health", "GET", "/health", operating.tell_health, "Whether the gateway is well.", open=True),
@@ -212,7 +146,8 @@ ROUTES = (
     Route("dataset", "GET", _DATASET, _describe, "Columns, bounds, keys and levels.", _HOLDERS),
     Route("remaining", "GET", f"{_DATASET}/remaining", _tell_remaining, "What is left, by level.", _WHO_ASKS),
     Route("plan", "POST", f"{_DATASET}/plan", _plan, "What a question would cost. Free.", _WHO_ASKS, body="Question"),
-    Route("ask", "POST", f"{_DATASET}/ask", _ask, "A question, a batch or SQL.", _WHO_ASKS, body="Question"),
+    Route("ask", "POST", f"{_DATASET}/ask", ask, "A question, a batch or SQL.", _WHO_ASKS, body="Question"),
+    Route("job", "GET", f"/v1/jobs/{_JOB}", tell_job, "How far a question is; then its answer.", _WHO_ASKS),
     Route("releases", "GET", f"{_DATASET}/releases", _list_releases, "Every answer that was released.", _HOLDERS),
     Route("release", "GET", f"{_DATASET}/releases/{_NUMBER}", _tell_release, "One released answer.", _HOLDERS),
     Route("account", "GET", f"{_DATASET}/account", people.tell_account, "What one's own data was used for.", _PERSON),

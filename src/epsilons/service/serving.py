@@ -4,6 +4,7 @@ Errors have one shape: RFC 9457, application/problem+json.
 """
 
 import asyncio
+import importlib.util
 import json
 import socket
 from collections.abc import Awaitable, Callable, Mapping, MutableMapping
@@ -106,26 +107,45 @@ def refuse(error: EpsilonsError) -> Reply:
     return problem(status, error.what, error.rule, **about)
 
 
-def serve(app: App, host: str, port: int, ready: Callable[[str], None], **https: str | None) -> None:
-    """Listen until interrupted; port 0 takes any free one. `ready` gets the address once the socket is bound."""
-    try:
-        import uvicorn
-    except ImportError:
-        raise PlanError("A server needs uvicorn.", suggest="pip install 'epsilons[service]'") from None
+def listen(host: str, port: int) -> socket.socket:
+    """A socket, which keeps connections waiting until a server takes them; port 0 takes any free one."""
     listening = socket.socket(socket.AF_INET6 if ":" in host else socket.AF_INET)
     listening.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
     try:
         listening.bind((host, port))
     except OSError as error:
         raise PlanError(f"The port cannot be used: {error.strerror}.", suggest=("another ", Argument("port"))) from None
-    quiet: dict[str, Any] = {"log_level": "warning", "access_log": False, "server_header": False, "lifespan": "off"}
+    # Connections wait in the socket's queue from here on, until a server takes them.
+    listening.listen(1024)
+    return listening
+
+
+def name_address(host: str, listening: socket.socket, certificate: str | None) -> str:
+    """Where a socket is reached."""
+    name = f"[{host}]" if ":" in host else host
+    return f"{'https' if certificate else 'http'}://{name}:{listening.getsockname()[1]}"
+
+
+def serve(app: App, host: str, port: int, ready: Callable[[str], None], **https: str | None) -> None:
+    """Listen until interrupted. `ready` gets the address once the socket is bound."""
+    check_server()
+    listening = listen(host, port)
+    ready(name_address(host, listening, https["certificate"]))
+    run(app, listening, **https)
+
+
+def check_server() -> None:
+    """Refuse, with what to install, where there is no web server."""
+    if importlib.util.find_spec("uvicorn") is None:
+        raise PlanError("A server needs uvicorn.", suggest="pip install 'epsilons[service]'")
+
+
+def run(app: App, listening: socket.socket, certificate: str | None = None, certificate_key: str | None = None) -> None:
+    """Take connections of a socket until interrupted."""
+    import uvicorn
+
     from epsilons.service.connections import WatchedConnection
 
-    quiet["http"] = WatchedConnection
-    config = uvicorn.Config(app, **quiet, ssl_certfile=https["certificate"], ssl_keyfile=https["certificate_key"])
-    scheme = "https" if https["certificate"] else "http"
-    name = f"[{host}]" if ":" in host else host
-    # Connections wait in the socket's queue from here on, until the server takes them.
-    listening.listen(1024)
-    ready(f"{scheme}://{name}:{listening.getsockname()[1]}")
+    quiet: dict[str, Any] = {"log_level": "warning", "access_log": False, "server_header": False, "lifespan": "off"}
+    config = uvicorn.Config(app, **quiet, http=WatchedConnection, ssl_certfile=certificate, ssl_keyfile=certificate_key)
     uvicorn.Server(config).run(sockets=[listening])

@@ -4,6 +4,7 @@
     datasets = ["people.toml"]
     host = "127.0.0.1"
     port = 8000
+    workers = 2
     certificate = "server.pem"
     certificate_key = "server.key"
     address = "https://stats.example.org"
@@ -23,7 +24,7 @@ from epsilons.dataset.declared import resolve_address
 from epsilons.errors import DataError
 from epsilons.storage import is_loopback
 
-_KEYS = ("store", "datasets", "host", "port", "certificate", "certificate_key", "address")
+_KEYS = ("store", "datasets", "host", "port", "workers", "certificate", "certificate_key", "address")
 
 
 @dataclass(frozen=True)
@@ -34,6 +35,7 @@ class Settings:
     datasets: tuple[str, ...]
     host: str = "127.0.0.1"
     port: int = 8000
+    workers: int = 1
     certificate: str | None = None
     certificate_key: str | None = None
     address: str | None = None
@@ -65,10 +67,8 @@ class Settings:
         if store is None:
             rule, hint = "It keeps hashes of keys, and replies.", 'store = "sqlite:///gateway.store"'
             raise DataError(f"{where.name} has no store.", rule=rule, suggest=hint)
-        found = cls(
-            store, _list_files(given.get("datasets"), here), given.get("host", "127.0.0.1"), _port(given), **https,
-            address=given.get("address"),
-        )  # fmt: skip
+        listed, host = _list_files(given.get("datasets"), here), given.get("host", "127.0.0.1")
+        found = cls(store, listed, host, _port(given), _workers(given), **https, address=given.get("address"))
         if len(https) == 1:
             raise DataError("A certificate goes with its key.", suggest='certificate_key = "server.key"')
         if not https and not is_loopback(found.host):
@@ -87,3 +87,9 @@ def _list_files(given: Any, here: Path) -> tuple[str, ...]:
 def _port(given: dict[str, Any]) -> int:
     wrong = DataError("A port is a number from 0 to 65535.", rule="0 takes any free one.", suggest="port = 8000")
     return check_whole(given.get("port", 8000), least=0, most=65535, refusal=wrong)
+
+
+def _workers(given: dict[str, Any]) -> int:
+    rule = "Each is a process that opens every dataset."
+    wrong = DataError("Workers are a number from 1 to 64.", rule=rule, suggest="workers = 2")
+    return check_whole(given.get("workers", 1), least=1, most=64, refusal=wrong)

@@ -1,4 +1,7 @@
-"""What a steward does over HTTP: the acts of the commands, by the same code. Nothing here shows a person's account."""
+"""What a steward does over HTTP: the acts of the commands, by the same code. Nothing here shows a person's account.
+
+What is told of charges is told between two turns: it says nothing of how long a question takes.
+"""
 
 from dataclasses import replace
 from typing import Any
@@ -30,6 +33,8 @@ async def register(app: GatewayApp, visit: Visit, here: Holding) -> Reply:
     if here.file is None:
         raise LedgerError("This dataset has no file on the server.", rule="It was registered by other means.")
     made, done = await app.work(register_declared, here.file, Dataset, confirm, loosen, redefine)
+    async with here.turns.short():
+        await app.work(here.refresh)  # other workers notice at their next question
     return as_json({**vars(done), "dataset": made.name, "version": made.version, "registration": made.number})
 
 
@@ -63,34 +68,40 @@ def _check_ids(given: Any) -> None:
 @of_dataset
 async def tell_ledger(app: GatewayApp, visit: Visit, here: Holding) -> Reply:
     def tell() -> dict[str, Any]:
-        book, number = here.people.ledger, here.people._registry.dataset
+        people = here.refresh()
+        book, number = people.ledger, people._registry.dataset
         return tell_state(book, replace(book.remaining(number), names=name_grants(book.levels())), number)
 
-    return as_json(await app.work(tell))
+    async with here.turns.short():
+        return as_json(await app.work(tell))
 
 
 @of_dataset
 async def tell_history(app: GatewayApp, visit: Visit, here: Holding) -> Reply:
-    found = await app.work(here.people.ledger.history, here.people._registry.dataset)
-    return as_json({"history": [tell_past(past) for past in found if here.shows(past.number)]})
+    async with here.turns.short():
+        found = await app.work(here.people.ledger.history, here.people._registry.dataset)
+    return as_json({"history": [tell_past(past) for past in found]})
 
 
 @of_dataset
 async def verify(app: GatewayApp, visit: Visit, here: Holding) -> Reply:
     visit.read()
-    return as_json(await app.work(tell_recount, here.people.ledger))
+    async with here.turns.short():
+        return as_json(await app.work(tell_recount, here.people.ledger))
 
 
 @of_dataset
 async def list_quotas(app: GatewayApp, visit: Visit, here: Holding) -> Reply:
-    return as_json({"quotas": await app.work(tell_quotas, here.people.ledger)})
+    async with here.turns.short():
+        return as_json({"quotas": await app.work(tell_quotas, here.people.ledger)})
 
 
 @of_dataset
 async def change_quota(app: GatewayApp, visit: Visit, here: Holding) -> Reply:
     epsilon, questions = visit.read("epsilon", "questions")
-    await app.work(set_quota, here.people.ledger, visit.parts[1], epsilon, questions)
-    return as_json({"quotas": await app.work(tell_quotas, here.people.ledger)})
+    async with here.turns.short():
+        await app.work(set_quota, here.people.ledger, visit.parts[1], epsilon, questions)
+        return as_json({"quotas": await app.work(tell_quotas, here.people.ledger)})
 
 
 # Who may come in ------------------------------------------------------------------------------------------------------
@@ -101,7 +112,9 @@ async def issue_link(app: GatewayApp, visit: Visit, here: Holding) -> Reply:
     """A personal link, which is shown this once."""
     person, days = visit.read("person", optional={"days": DAYS})
     _check_ids([person])
-    made = await app.work(app.sessions.issue, here.people._registry, here.name, person, days)
+    async with here.turns.short():
+        people = await app.work(here.refresh)
+    made = await app.work(app.sessions.issue, people._registry, here.name, person, days)
     return as_json({"number": made.number, "link": visit.origin + made.path, "expires": made.expires})
 
 

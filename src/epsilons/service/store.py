@@ -38,10 +38,15 @@ CREATE TABLE requests (
     body BLOB NOT NULL,
     at TEXT NOT NULL,
     server TEXT NOT NULL,
+    job TEXT NOT NULL,
+    began INTEGER,
+    slot INTEGER,
+    status INTEGER,
     reply BLOB,
     PRIMARY KEY (name, key)
 )""",
     "CREATE INDEX requests_by_time ON requests (at)",
+    "CREATE INDEX requests_by_job ON requests (job)",
 )
 _REFUSED = partial(
     ProtocolError,

@@ -15,8 +15,9 @@ import pytest
 import epsilons as eps
 from epsilons.dataset.documents import Asked
 from epsilons.remote.problems import read_problem
-from epsilons.service import clock, limits
+from epsilons.service import clock, holdings, limits
 from epsilons.service.holdings import Holding
+from epsilons.service.replies import name_job
 from epsilons.service.routes import ROUTES
 from epsilons.service.serving import refuse
 from epsilons.statistics.catalogue import CATALOGUE
@@ -105,7 +106,7 @@ def test_what_a_server_died_over_is_taken_up_again(here: Gateway, held: dict[str
     answer = here("POST", ASK, question, held["analyst"], "died").document["release"]
     # As it stands when a server dies after the answer was stored, and before it left.
     with here.store.write() as connection:
-        connection.execute("UPDATE requests SET reply = NULL, server = 'another' WHERE key = 'died'")
+        connection.execute("UPDATE requests SET reply = NULL, status = NULL, server = 'another' WHERE key = 'died'")
     assert here("POST", ASK, question, held["analyst"], "died").document["release"] == answer
     assert charged(here) == before + 1
     assert people.answers()[answer["number"]].to_dict() == answer
@@ -117,7 +118,7 @@ def test_an_answer_is_not_shown_before_its_turn_has_ended(here: Gateway, held: d
     number = here("POST", ASK, question, key, "shown").document["release"]["number"]
     where = f"/v1/datasets/wages/releases/{number}"
     assert here("GET", where, key=key).status == 200
-    turns.shown = number - 1
+    turns.sign.shown = number - 1
     try:
         refused(here("GET", where, key=key), 404)
         listed = here("GET", "/v1/datasets/wages/releases", key=key).document["releases"]
@@ -126,6 +127,7 @@ def test_an_answer_is_not_shown_before_its_turn_has_ended(here: Gateway, held: d
         async def repeat() -> tuple[bool, Seen]:
             """Whether the same question, sent under another key, waits for the turn; and its reply then."""
             async with turns.short():
+                turns.sign.shown = number - 1
                 asked = asyncio.create_task(here.send("POST", ASK, question, key, "while-it-lasts"))
                 done, _ = await asyncio.wait([asked], timeout=0.2)
             return not done, await asked
@@ -134,7 +136,7 @@ def test_an_answer_is_not_shown_before_its_turn_has_ended(here: Gateway, held: d
         assert waits
         assert reply.document["release"]["number"] == number
     finally:
-        turns.shown = None
+        turns.sign.shown = None
 
 
 def test_a_stored_answer_waits_for_nobody(here: Gateway, held: dict[str, str]) -> None:
@@ -145,6 +147,22 @@ def test_a_stored_answer_waits_for_nobody(here: Gateway, held: dict[str, str]) -
             return await asyncio.wait_for(here.send("POST", ASK, COUNT, held["analyst"], "stored-now"), 60)
 
     assert here.run(during()).document["stored"] is True
+
+
+def test_a_stored_answer_that_was_held_to_the_journal_is_remembered(
+    here: Gateway, held: dict[str, str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(holdings, "REMEMBERED", 2)
+    first = here("POST", ASK, COUNT, held["analyst"], "remembered-1")
+    with monkeypatch.context() as changed:
+        changed.setattr(Asked, "find", lambda asked: 1 / 0)
+        assert here("POST", ASK, COUNT, held["steward"], "remembered-2").body == first.body
+        fresh = {**COUNT, "arguments": {**COUNT["arguments"], "fresh": True}}
+        refused(here("POST", ASK, fresh, held["analyst"], "remembered-3"), 500)
+    for age in (41, 42, 43):
+        other = {"statistic": "count", "arguments": {"where": f"age >= {age}", "share": 0.01}}
+        assert [here("POST", ASK, other, held["analyst"], f"{n}-{age}").status for n in (1, 2)] == [200, 200]
+    assert len(here.app.holdings["wages"]._replies) <= 2
 
 
 def test_what_may_have_read_rows_leaves_when_its_slot_ends_and_nothing_else_waits(
@@ -181,6 +199,79 @@ def test_what_may_have_read_rows_leaves_when_its_slot_ends_and_nothing_else_wait
 
         monkeypatch.setattr(Asked, "ask", fail)
         assert waited({"statistic": "count", "arguments": {"where": "age >= 37"}}, "slot-6") == (status, [1])
+
+
+def test_a_long_question_is_a_job_that_tells_how_far_it_is(
+    here: Gateway, held: dict[str, str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    question = {"statistic": "count", "arguments": {"where": "age >= 41", "share": 0.01, "fresh": True}}
+    key, before, go_on, told = held["analyst"], charged(here), asyncio.Event(), []
+
+    async def sleep(seconds: float) -> None:
+        await go_on.wait()
+
+    async def follow() -> Seen:
+        async def send(*arguments: Any, **named: Any) -> Seen:
+            told.append(await here.send(*arguments, **named))
+            return told[-1]
+
+        first = await send("POST", ASK, question, key, "job", headers={"prefer": "respond-async"})
+        refused(await send("POST", ASK, question, key, "job", headers={"prefer": "respond-async"}), 409)
+        place = first.headers["location"]
+        while (await send("GET", place, key=key)).document["state"] != "working":
+            await asyncio.get_running_loop().run_in_executor(None, lambda: None)
+        assert told[-1].document["of"] == 3600
+        refused(await here.send("GET", place, key=held["steward"]), 404)
+        go_on.set()
+        while (await send("GET", place, key=key)).status == 202:
+            await asyncio.get_running_loop().run_in_executor(None, lambda: None)
+        assert {one.status for one in told[:-1] if one.status != 409} == {202}
+        return told[-1]
+
+    monkeypatch.setattr(clock.asyncio, "sleep", sleep)
+    monkeypatch.setattr(Holding, "slot", lambda holding, questions: 3600.0)
+    answer = here.run(follow())
+    assert (answer.status, answer.document["stored"], charged(here)) == (200, False, before + 1)
+    for prefer in ("respond-async", "wait=1, respond-async"):
+        assert here("POST", ASK, question, key, "job", headers={"prefer": prefer}).body == answer.body
+    assert charged(here) == before + 1
+    # A refusal stays findable; the request itself, sent again, is looked at anew.
+    wrong = {"questions": [{"statistic": "mean", "arguments": {"column": "nothing"}}]}
+    seen = here("POST", ASK, wrong, key, "wrong", headers={"prefer": "respond-async, wait=60"})
+    assert refused(seen, 422) == refused(here("GET", f"/v1/jobs/{name_job('analyst', 'wrong')}", key=key), 422)
+    refused(here("POST", ASK, wrong, key, "wrong"), 422)
+
+
+def test_questions_at_a_time_and_in_the_queue_are_limited(
+    here: Gateway, held: dict[str, str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Also those that nobody waits for. What is refused is not noted, and costs nothing."""
+    before = charged(here)
+    ages = range(50, 56)
+    asked = [{"statistic": "count", "arguments": {"where": f"age >= {age}.5", "share": 0.01}} for age in ages]
+
+    async def send() -> list[Seen]:
+        async with here.app.holdings["wages"].turns.short():
+            return [
+                await here.send("POST", ASK, one, held["analyst"], f"limit-{age}", headers={"prefer": "respond-async"})
+                for age, one in zip(ages, asked, strict=True)
+            ]
+
+    async def end() -> None:
+        await asyncio.gather(*here.app._going_on)
+
+    with monkeypatch.context() as changed:
+        changed.setitem(limits.LIMITS, "analyst", limits.Limits(1 << 18, 2))
+        assert [one.status for one in here.run(send())] == [202, 202, 429, 429, 429, 429]
+        here.run(end())
+    with monkeypatch.context() as changed:
+        changed.setattr(clock, "WAITING", 1)
+        seen = here.run(send())
+        # The first two are stored by now; of the others one waits.
+        assert [one.status for one in seen] == [200, 200, 202, 503, 503, 503]
+        assert int(seen[-1].headers["retry-after"]) >= 1
+        here.run(end())
+    assert charged(here) == before + 3
 
 
 def test_quotas_go_by_the_name_of_the_key(here: Gateway) -> None:
@@ -314,7 +405,8 @@ def test_the_document_names_every_route(here: Gateway) -> None:
     assert "/v1/datasets/{name}/releases/{number}" in document["paths"]
     titles = {one.get("title") for one in document["components"]["schemas"]["Question"]["oneOf"]}
     assert titles >= set(CATALOGUE)
-    assert [one["name"] for one in listed["ask"]["parameters"]] == ["name", "Idempotency-Key"]
+    assert [one["name"] for one in listed["ask"]["parameters"]] == ["name", "Idempotency-Key", "Prefer"]
+    assert "/v1/jobs/{job}" in document["paths"]
 
 
 def test_there_is_nothing_elsewhere(here: Gateway, held: dict[str, str], tmp_path: Path) -> None:

@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import asyncio
 import re
 from collections.abc import Iterator
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -12,11 +14,13 @@ import epsilons as eps
 from epsilons.remote.keys import make_key
 from epsilons.service import clock, limits, sessions
 from epsilons.service.gateway import GatewayApp, Route, Visit
+from epsilons.service.holdings import LANES
 from epsilons.service.keys import ROLES
 from epsilons.service.limits import Limits, Rates
+from epsilons.service.replies import name_job
 from epsilons.service.routes import ROUTES
 from epsilons.service.serving import Reply, as_json
-from support.gateways import Gateway, Seen, declare
+from support.gateways import Gateway, Seen, declare, write_older
 
 PLACE = "/v1/datasets/wages"
 COUNT = {"statistic": "count", "arguments": {"where": "age >= 30", "share": 0.01}}
@@ -31,6 +35,7 @@ ALLOWED: dict[str, tuple[set[str], Any]] = {
     "me": (_HOLD, None), "datasets": (_HOLD, None), "dataset": (_HOLD, None),
     "releases": (_HOLD, None), "release": (_HOLD, None),
     "remaining": (_ASK, None), "plan": (_ASK, COUNT), "ask": (_ASK, COUNT),
+    "job": ({"analyst"}, None),  # stewards have jobs of their own, and do not find this one
     "account": ({"person"}, None), "level": ({"person"}, {"level": 0.25}), "leaving": ({"person"}, {}),
     "register": ({"steward"}, {}), "levels": ({"steward"}, {"levels": [["person 9", 0.25]]}),
     "withdrawals": ({"steward"}, {"people": ["person 8"]}), "ledger": ({"steward"}, None),
@@ -39,6 +44,8 @@ ALLOWED: dict[str, tuple[set[str], Any]] = {
     "link": ({"steward"}, {"person": "person 7"}), "keys": ({"steward"}, None),
     "key": ({"steward"}, {"name": "new", "role": "analyst"}), "revoke": ({"steward"}, None),
 }  # fmt: skip
+#: The job is the question of the fixture `held`.
+PARTS_OF_PATHS = {"name": "wages", "analyst": "office", "job": name_job("analyst", "first")}
 
 
 @pytest.fixture(scope="module")
@@ -46,8 +53,6 @@ def here(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Gateway]:
     with pytest.MonkeyPatch.context() as changed:
         changed.setattr(clock, "LEAST", 0.0)
         made = Gateway(declare(tmp_path_factory.mktemp("gateway")))
-        passing = iter(range(10**9))
-        made.app.rates = Rates(lambda: float(next(passing)))  # a second for each request
         yield made
         made.close()
 
@@ -77,9 +82,7 @@ def come_in(here: Gateway, link: str) -> dict[str, str]:
 
 def walk(here: Gateway, route: Route, once: str, key: str | None = None, headers: dict[str, str] | None = None) -> Seen:
     """A request that the route answers, for whoever may take it."""
-    path = re.sub(
-        r"\(\?P<(\w+)>.*?\)(?=/|$)", lambda part: {"name": "wages", "analyst": "office"}.get(part[1], "1"), route.path
-    )
+    path = re.sub(r"\(\?P<(\w+)>.*?\)(?=/|$)", lambda part: PARTS_OF_PATHS.get(part[1], "1"), route.path)
     body = ALLOWED[route.name][1]
     if route.name == "enter":
         body = {"link": give_link(here, "person 20")}
@@ -112,6 +115,7 @@ def test_every_role_against_every_route(here: Gateway, held: dict[str, str]) -> 
         for place, (role, key, headers) in enumerate(coming):
             seen = walk(here, route, f"{route.name}-{place}", key, headers)
             wanted = 200 if role in ALLOWED[route.name][0] else 403 if role else 401
+            wanted = 404 if (route.name, role) == ("job", "steward") else wanted
             assert seen.status == wanted, (route.name, role, place, seen.body)
             for name in ("cache-control", "content-security-policy", "referrer-policy", "x-frame-options"):
                 assert seen.headers[name]
@@ -131,6 +135,19 @@ def test_a_route_that_names_no_role_is_open_to_nobody(here: Gateway, held: dict[
         assert [here("GET", "/v1/new", key=key).status for key in (None, *held.values())] == [401, *[403] * 4]
     finally:
         here.app.routes = ROUTES
+
+
+def test_a_job_is_its_own_holder_s_alone(here: Gateway, held: dict[str, str]) -> None:
+    other, question = here.keys.add("another office", "analyst"), {**COUNT, "arguments": {"where": "age >= 33"}}
+    for name, key in (("steward", held["steward"]), ("analyst", held["analyst"])):
+        fresh = {**question, "arguments": {**question["arguments"], "share": 0.01, "fresh": True}}
+        asked = here("POST", f"{PLACE}/ask", fresh, key, "mine")
+        job = f"/v1/jobs/{name_job(name, 'mine')}"
+        assert (asked.status, here("GET", job, key=key).body) == (200, asked.body)
+        strangers = [one for one in (other, *held.values()) if one != key]
+        assert {here("GET", job, key=one).status for one in strangers} == {403, 404}
+        assert here("GET", job, key=other).status == 404
+        assert here("GET", job, key=other).body == here("GET", f"/v1/jobs/{'0' * 32}", key=other).body
 
 
 def test_a_person_sees_their_own_account_and_nobody_else_s(here: Gateway, held: dict[str, str]) -> None:
@@ -266,6 +283,46 @@ def test_a_steward_acts_over_http_as_by_command(here: Gateway, held: dict[str, s
     number = here.keys.list()[-1].number
     assert here("DELETE", f"/v1/keys/{number}", key=steward).document["name"] == "office"
     assert here("GET", "/v1/me", key=office).status == 401
+
+
+def test_what_is_told_of_charges_waits_for_the_end_of_a_turn(here: Gateway, held: dict[str, str]) -> None:
+    """While a turn lasts its charges are in the ledger: whoever saw them would know how far it is."""
+    ways = [("GET", f"{PLACE}/account", None, "person"), ("GET", f"{PLACE}/remaining", None, "analyst")]
+    ways += [("GET", f"{PLACE}/{way}", None, "steward") for way in ("ledger", "history", "quotas")]
+    ways += [("POST", f"{PLACE}/verification", {}, "steward")]
+    ways += [("PUT", f"{PLACE}/quotas/nobody", {"epsilon": None, "questions": None}, "steward")]
+
+    async def during(method: str, path: str, body: Any, role: str) -> tuple[bool, int]:
+        async with here.app.holdings["wages"].turns.short():
+            sent = asyncio.create_task(here.send(method, path, body, held[role]))
+            done, _ = await asyncio.wait([sent], timeout=0.1)
+        return not done, (await sent).status
+
+    assert {way[1]: here.run(during(*way)) for way in ways} == {way[1]: (True, 200) for way in ways}
+
+
+def test_what_is_registered_over_http_is_asked_at_once_in_every_lane_and_worker(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(clock, "LEAST", 0.0)
+    file = declare(tmp_path)
+    one, beside = Gateway(file), Gateway(file)  # share files as two workers do
+    analyst, steward = one.keys.add("analyst", "analyst"), one.keys.add("steward", "steward")
+    for worker in (one, beside):
+        seen = [worker("POST", f"{PLACE}/ask", COUNT, analyst, f"{number}") for number in range(3)]
+        assert {reply.document["release"]["version"] for reply in seen} == {"1"}
+        assert len(worker.app.holdings["wages"]._replies) == 1
+    write_older(tmp_path)
+    assert one("POST", f"{PLACE}/registration", {}, steward).document["version"] == "2"
+    holding = one.app.holdings["wages"]
+    assert [holding.lane(number)._facts.version for number in range(LANES)] == ["2"] * LANES
+    assert holding._replies == {}
+    assert beside("POST", f"{PLACE}/ask", COUNT, analyst, "new").document["release"]["version"] == "2"
+    other = beside.app.holdings["wages"]
+    assert [other.lane(number)._facts.version for number in range(LANES)] == ["2"] * LANES
+    assert one("POST", f"{PLACE}/ask", COUNT, analyst, "again").document["stored"] is True
+    one.close()
+    beside.close()
 
 
 def test_what_a_steward_mistypes_is_refused_in_one_shape_and_changes_nothing(

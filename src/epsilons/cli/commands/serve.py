@@ -3,8 +3,7 @@
 from __future__ import annotations
 
 import logging
-import tempfile
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import ExitStack, closing, contextmanager, suppress
 from functools import partial
 from pathlib import Path
@@ -17,10 +16,12 @@ from epsilons.cli.output import as_json, note, print_json, width, write
 from epsilons.display import text_table
 
 if TYPE_CHECKING:
+    from socket import socket
+
     from epsilons.service.gateway import GatewayApp
     from epsilons.service.holdings import Holding
     from epsilons.service.keys import Keys
-    from epsilons.storage.base import Database
+    from epsilons.service.settings import Settings
 
 _FILE = click.Path(dir_okay=False)
 _ROLES = click.Choice(["steward", "analyst", "person", "operator"])
@@ -42,54 +43,70 @@ def serve(gateway: str | None, demo: bool, port: int | None) -> None:
     Example:
       epsilons serve --demo
     """
-    from epsilons.service.holdings import open_holdings
+    from epsilons.service import serving
     from epsilons.service.settings import Settings
-    from epsilons.service.store import open_store
+    from epsilons.storage.files import claim_folder, release_folder
 
     if (gateway is None) != demo:
         raise click.UsageError("Name the gateway's file, or give --demo.")
+    serving.check_server()
     with ExitStack() as opened:
-        if gateway is None:
-            folder = opened.enter_context(tempfile.TemporaryDirectory(prefix="epsilons-serve-"))
-            store = open_store(f"sqlite:///{folder}/gateway.store")
-            holdings = opened.enter_context(_hold_demo(Path(folder)))
-            listening: dict[str, Any] = {
-                "host": "127.0.0.1",
-                "port": 8000,
-                "certificate": None,
-                "certificate_key": None,
-            }
-        else:
-            settings = Settings.read(gateway)
-            holdings, store = open_holdings(settings.datasets), open_store(settings.store)
-            listening = {name: getattr(settings, name) for name in ("host", "port", "certificate", "certificate_key")}
-        opened.callback(store.close)
-        for one in holdings.values():
-            opened.callback(one.close)
-        listening |= {} if port is None else {"port": port}
-        _listen(holdings, store, listening, demo)
+        place = claim_folder()
+        opened.callback(release_folder, place)
+        store = f"sqlite:///{place}/gateway.store"
+        settings = Settings(store, ()) if gateway is None else Settings.read(gateway)
+        listening = serving.listen(settings.host, settings.port if port is None else port)
+        opened.callback(listening.close)
+        url = serving.name_address(settings.host, listening, settings.certificate)
+        if settings.workers == 1:
+            _work(settings, listening, Path(place), partial(_show_demo if demo else _show, url))
+            return
+        from epsilons.service.workers import run_workers
+
+        def work(ready: Callable[[], None]) -> None:
+            _work(settings, listening, Path(place), lambda _: ready())
+
+        status = run_workers(settings.workers, work, partial(_show, url))
+    if status:
+        raise click.exceptions.Exit(status)
 
 
-def _listen(holdings: Mapping[str, Holding], store: Database, listening: dict[str, Any], demo: bool) -> None:
+def _work(settings: Settings, listening: socket, place: Path, ready: Callable[[GatewayApp], None]) -> None:
+    """One worker: it opens what it needs, says that it is ready, and takes requests until interrupted."""
     from epsilons.service import serving
     from epsilons.service.gateway import GatewayApp
+    from epsilons.service.holdings import open_holdings
     from epsilons.service.routes import ROUTES
+    from epsilons.service.store import open_store
 
+    _log_requests()
+    with ExitStack() as opened:
+        store = open_store(settings.store)
+        opened.callback(store.close)
+        if settings.datasets:
+            holdings = open_holdings(settings.datasets, place, settings.workers)
+        else:
+            holdings = opened.enter_context(_hold_demo(place))
+        for one in holdings.values():
+            opened.callback(one.close)
+        app = GatewayApp(holdings, store, ROUTES, place)
+        opened.callback(app.replies.close)
+        ready(app)
+        with suppress(KeyboardInterrupt):
+            serving.run(app, listening, settings.certificate, settings.certificate_key)
+
+
+def _log_requests() -> None:
     handler = logging.StreamHandler()
     handler.setFormatter(logging.Formatter("%(asctime)s %(message)s"))
     log = logging.getLogger("epsilons.gateway")
     log.setLevel(logging.INFO)
     log.addHandler(handler)
-    app = GatewayApp(holdings, store, ROUTES)
 
-    def ready(url: str) -> None:
-        click.echo(url)
-        if demo:
-            _show_demo(app, url)
-        note(f"Serving {', '.join(holdings)} at {url}. What it takes: {url}/v1/openapi.json")
 
-    with suppress(KeyboardInterrupt):
-        serving.serve(app, ready=ready, **listening)
+def _show(url: str, app: GatewayApp | None = None) -> None:
+    click.echo(url)
+    note(f"Serving at {url}. What it takes: {url}/v1/openapi.json")
 
 
 @contextmanager
@@ -105,12 +122,13 @@ def _hold_demo(folder: Path) -> Iterator[Mapping[str, Holding]]:
     with state_in(str(folder)):
         book = ledger.open(f"sqlite:///{folder}/wages.ledger", anchor=False)
         load_population().dataset(book, str(folder / "snapshots"), **facts).close()
-        yield {"wages": Holding(partial(Dataset.open, "wages", ledger=book))}
+        yield {"wages": Holding(partial(Dataset.open, "wages", ledger=book), folder)}
         book.close()
 
 
-def _show_demo(app: GatewayApp, url: str) -> None:
+def _show_demo(url: str, app: GatewayApp) -> None:
     """An address and a key for each role; a person comes by a link."""
+    _show(url)
     steward, analyst = (app.keys.add(role, role) for role in ("steward", "analyst"))
     link = app.sessions.issue(app.holdings["wages"].people._registry, "wages", 1)
     for role, key, address in (("steward", steward, "/v1/datasets/wages/ledger"), ("analyst", analyst, "/v1/datasets")):
