@@ -204,12 +204,14 @@ class HttpAggregator:
         if self._connection is None:
             kind = http.client.HTTPSConnection if self._parts.scheme == "https" else http.client.HTTPConnection
             self._connection = kind(self._parts.hostname or "", self._parts.port, timeout=_SECONDS_FOR_A_SIGN)
+        if self._connection.sock is None:  # also after a reply that ended the connection
+            self._connection.timeout = _SECONDS_FOR_A_SIGN
             self._connection.connect()
         self._connection.sock.settimeout(seconds)
         self._connection.request(method, self._parts.path.rstrip("/") + path, body, self._headers)
         reply = self._connection.getresponse()
         content = reply.read()
-        if reply.getheader("Connection") == "close":
+        if reply.will_close:
             self.shut()
         return reply.status, content
 

@@ -14,7 +14,14 @@ from functools import cached_property
 from epsilons.arguments.checks import LEAST_SHARE
 from epsilons.arguments.reading import AskOptions
 from epsilons.dataset.facts import TableFacts
-from epsilons.dataset.levels import count_levels, counts_levels, cut_to_roster, find_concerned, know_fraction
+from epsilons.dataset.levels import (
+    count_levels,
+    counts_levels,
+    cut_to_roster,
+    find_concerned,
+    know_fraction,
+    require_concerned,
+)
 from epsilons.dataset.people import TablePeople
 from epsilons.dataset.question import TableQuestion, question_key
 from epsilons.dataset.registry import Registry
@@ -83,7 +90,7 @@ class Attempt:
         """From public facts: how much everybody may be charged, and the mechanism that uses it."""
         rough = None
         by_levels = self.asked.concerns_levels
-        concerned = find_concerned(self.asked, self.facts, self.cohorts) if by_levels else self.cohorts
+        concerned = require_concerned(self.asked, self.facts, self.cohorts) if by_levels else self.cohorts
         asked, known = size_by_roster(self.asked, self.facts, concerned)
         if not known and needs_rough_count(asked, concerned, self.registry.names):
             asked, rough = self._count_roughly()
@@ -138,7 +145,7 @@ class Attempt:
 
     def _read_concerned(self) -> Sequence[Cohort]:
         """Whom the question concerns, with what they have left at this moment."""
-        return find_concerned(self.asked, self.facts, self.registry.ledger.cohorts(self.registry.dataset))
+        return require_concerned(self.asked, self.facts, self.registry.ledger.cohorts(self.registry.dataset))
 
     def resume(self, held: Reservation) -> Sketch:
         """The plan that was charged, out of the ledger."""
@@ -156,8 +163,9 @@ class Attempt:
         made = make_release(sketch.mechanism, sketch.question, people, entropy, *facts)
         if asked.rows_by_preference == "no":
             return made
-        concerned = find_concerned(asked, self.facts, self.cohorts)
-        return cut_to_roster(made, asked, self.facts, concerned, self.registry.dataset)
+        concerned = {one.id for one in find_concerned(asked, self.facts, self.cohorts)} | sketch.spendable.place.keys()
+        cohorts = [one for one in self.cohorts if one.id in concerned]
+        return cut_to_roster(made, asked, self.facts, cohorts, self.registry.dataset)
 
 
 def size_by_roster(

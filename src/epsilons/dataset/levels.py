@@ -10,6 +10,7 @@ from epsilons.dataset.facts import TableFacts
 from epsilons.dataset.question import TableQuestion
 from epsilons.engines.base import TEXT
 from epsilons.engines.trees import Canonical, canonical
+from epsilons.errors import Argument, PlanError
 from epsilons.guarantee import PERSONALIZED, ROSTER_IS_PUBLIC, Guarantee, to_epsilon
 from epsilons.ledger.consent import PUBLIC_CODE, rank_openness, read_text
 from epsilons.ledger.statements import read_rosters
@@ -45,13 +46,24 @@ def find_concerned(asked: TableQuestion, facts: TableFacts, cohorts: Sequence[Co
     """Those whose preference, as it holds now, can meet the condition: nobody else is used, and nobody else pays.
 
     That is public, and read off the roster, never off rows. Epsilons were rounded down on their way to it, so that a
-    column of numbers excludes nobody; nor does a condition that nobody meets.
+    column of numbers excludes nobody; nor does a condition that a row without a level meets.
     """
-    words, where = _Words(facts), asked.where
-    if where is None or not asked.concerns_levels:
+    words, where, name = _Words(facts), asked.where, facts.preference or ""
+    if where is None or not asked.concerns_levels or where.allows(name, None):
         return cohorts
-    found = [one for one in cohorts if where.allows(facts.preference or "", words.value(one.granted))]
-    return found if list_active(found) else cohorts
+    # A level keeps its name for those who chose it when it meant another epsilon.
+    called = [{one.level, words.value(one.granted)} - {None} for one in cohorts]
+    return [one for one, names in zip(cohorts, called, strict=True) if any(where.allows(name, each) for each in names)]
+
+
+def require_concerned(asked: TableQuestion, facts: TableFacts, cohorts: Sequence[Cohort]) -> Sequence[Cohort]:
+    """The same, for a plan; refused if there is nobody, which is public."""
+    found = find_concerned(asked, facts, cohorts)
+    if list_active(cohorts) and not list_active(found):
+        what = "Nobody on the roster has a level that meets the condition."
+        rule = f"The levels are {', '.join(facts.levels)}. Nothing was charged."
+        raise PlanError(what, rule=rule, suggest=("another ", Argument("where")))
+    return found
 
 
 def know_fraction(asked: TableQuestion, facts: TableFacts, cohorts: Sequence[Cohort]) -> tuple[Known, ...]:

@@ -20,7 +20,7 @@ from epsilons.dataset.asking import Asking
 from epsilons.dataset.attempt import Attempt, NothingToPlanError, needs_rough_count, size_by_roster, spendable_for
 from epsilons.dataset.batch import Batch
 from epsilons.dataset.known import find_known
-from epsilons.dataset.levels import FROM_THE_ROSTER, counts_levels, find_concerned
+from epsilons.dataset.levels import FROM_THE_ROSTER, counts_levels, require_concerned
 from epsilons.dataset.question import TableQuestion, parse_question, question_key
 from epsilons.dataset.registered import Registered
 from epsilons.dataset.rows import follow
@@ -161,7 +161,7 @@ class Dataset(Registered, Asking):
         with self._lock:
             self._refresh()
             everyone = self.ledger.cohorts(self._registry.dataset)
-            cohorts = find_concerned(asked, self._facts, everyone)
+            cohorts = require_concerned(asked, self._facts, everyone)
             asked, known = size_by_roster(asked, self._facts, cohorts)
             certain = {one.name for one in known}
             if past:
@@ -172,7 +172,9 @@ class Dataset(Registered, Asking):
             share, spendable = spendable_for(asked, cohorts, self._registry.names)
             spendable = spendable.among(everyone)
         if spendable.levels.all_public:
-            raise NothingToPlanError("There is nothing to plan.", rule="Everyone is public: answers are exact.")
+            raise NothingToPlanError(
+                "There is nothing to plan.", rule="Everyone it concerns is public: answers are exact."
+            )
 
         def ask_row(row: PlanRow, mechanism: str, data: Sequence[Any], named: Mapping[str, Any]) -> Release:
             """The row as it was shown, if what people have left is still the same."""

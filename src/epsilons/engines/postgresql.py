@@ -23,7 +23,7 @@ if TYPE_CHECKING:
 _SCHEMES = ("postgresql://", "postgres://")
 _AS_THEY_ARE = {"smallint", "integer", "bigint", "real", "double precision", "boolean", "text", "character varying"}
 _MOMENTS = {"date": "DATE", "timestamp without time zone": "TIMESTAMP"}
-_FIRST, _LAST = "0001-01-01", "9999-12-31"
+_FIRST, _LAST = "0001-01-01", "9999-12-31 23:59:59.999999"
 _COLUMNS = (
     "SELECT column_name::text, data_type::text FROM information_schema.columns "
     "WHERE table_name = $1 AND table_schema = COALESCE($2, current_schema()) ORDER BY ordinal_position"

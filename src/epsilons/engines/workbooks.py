@@ -10,6 +10,7 @@ import os
 import shutil
 from collections import Counter
 from collections.abc import Sequence
+from contextlib import suppress
 from datetime import date, datetime, time
 from typing import Any
 
@@ -33,7 +34,7 @@ def find_sheet(path: str, named: str | None) -> str:
 
 def read_names(path: str, sheet: str) -> tuple[str, ...]:
     """The names in the first row that holds anything; cells without a name at its end are no columns."""
-    rows = _open(path).get_sheet_by_name(sheet).to_python(nrows=1)
+    rows = _read(path, sheet, 1)
     names = [_write_cell(cell, PLAIN) for cell in (rows[0] if rows else [])]
     while names and not names[-1]:
         names.pop()
@@ -51,7 +52,7 @@ def copy_sheets(
             raw = os.path.join(folder, "raw" + os.path.splitext(path)[1])
             with open(path, "rb") as theirs, open(raw, "xb", opener=open_private) as ours:
                 shutil.copyfileobj(theirs, ours, 1 << 20)
-            for row in _open(raw).get_sheet_by_name(sheet).to_python()[1:]:
+            for row in _read(raw, sheet)[1:]:
                 cells = [_write_cell(cell, dialect) for cell in row]
                 faults[RAGGED] += any(cells[width:])
                 if any(cells):
@@ -71,6 +72,17 @@ def _open(path: str) -> Any:
     except Exception:  # its messages may quote what a cell holds
         pass
     raise DataError("A file is not a workbook.", suggest="the file as Excel or LibreOffice saves it")
+
+
+def _read(path: str, sheet: str, rows: int | None = None) -> list[list[Any]]:
+    """The rows of a sheet, or so many; refused whole if its reader does not know what stands in a cell."""
+    book = _open(path)
+    if sheet not in book.sheet_names:
+        raise DataError(f"A workbook has no sheet {sheet!r}.", suggest="workbooks that all have it")
+    with suppress(Exception):  # its messages may quote what a cell holds
+        found: list[list[Any]] = book.get_sheet_by_name(sheet).to_python(nrows=rows)
+        return found
+    raise DataError("A sheet cannot be read.", suggest="the sheet saved as CSV, or anew without errors in its cells")
 
 
 def _write_cell(cell: Any, dialect: Dialect) -> str:

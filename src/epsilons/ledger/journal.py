@@ -92,6 +92,13 @@ def follow(
         raise _diverged()
 
 
+def check_line(connection: Connection, head: "Head") -> None:
+    """Refuse a journal that has not the line of a head."""
+    line = connection.execute("SELECT hash FROM journal WHERE seq = :seq", {"seq": head.seq}).fetchone()
+    if (START if head.seq == 0 else None if line is None else line["hash"]) != head.digest:
+        raise _diverged()
+
+
 class Head(NamedTuple):
     """The newest line that was seen: of which ledger, its number and its hash.
 

@@ -28,7 +28,9 @@ def check_past(connection: Connection, rows: Sequence[Any], head: journal.Head |
         return
     asked = {row["seq"]: row for row in rows}
     said: dict[int, dict[str, Any]] = {}
-    marks = {} if head is None else head.marks
+    last, marks = max(asked), {} if head is None else head.marks
+    if head is not None:  # a copy that was put back is refused, also where the line asked for stands in it
+        journal.check_line(connection, head)
     for seq, kind, at, body, digest in journal.follow(connection, min(asked), head=head):
         if kind == "reserve" and seq in asked:
             line = json.loads(body)
@@ -40,7 +42,7 @@ def check_past(connection: Connection, rows: Sequence[Any], head: journal.Head |
         elif kind == "loss":
             for one in said.values():
                 one["state"] = LOST if one["state"] in (RESERVED, TOUCHED) else one["state"]
-        if seq >= max(asked) and digest == marks.get(seq) and _are_settled(said.values(), len(asked)):
+        if seq >= last and digest == marks.get(seq) and _are_settled(said.values(), len(asked)):
             break
     for row in rows:
         _compare(connection, row, said.get(row["number"], {}))

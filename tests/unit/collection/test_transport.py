@@ -5,6 +5,8 @@ from __future__ import annotations
 import http.client
 import json
 from collections.abc import Callable
+from http.server import BaseHTTPRequestHandler, HTTPServer
+from threading import Thread
 from typing import Any
 
 import pytest
@@ -54,6 +56,29 @@ def test_replies_that_are_not_usable(monkeypatch: pytest.MonkeyPatch, ask: Any, 
 def test_whatever_is_lost_is_asked_again(monkeypatch: pytest.MonkeyPatch) -> None:
     lost = [OSError(), http.client.RemoteDisconnected(), (503, b""), (500, b"x"), http.client.IncompleteRead(b"")]
     assert answering(monkeypatch, *lost, (200, b'{"key": "ab"}')).key() == "ab"
+
+
+def test_a_server_may_end_every_connection() -> None:
+    """As with HTTP 1.0."""
+
+    class Old(BaseHTTPRequestHandler):
+        def do_GET(self) -> None:
+            self.send_response(200)
+            self.send_header("content-length", "2")
+            self.end_headers()
+            self.wfile.write(b"{}")
+
+        def log_message(self, *_: Any) -> None:
+            pass
+
+    with HTTPServer(("127.0.0.1", 0), Old) as server:
+        thread = Thread(target=server.serve_forever)
+        thread.start()
+        asked = HttpAggregator(f"http://127.0.0.1:{server.server_port}", patience=2)
+        assert [asked._once("GET", "/", b"", 2.0) for _ in range(3)] == [(200, b"{}")] * 3
+        asked.shut()
+        server.shutdown()
+        thread.join()
 
 
 def test_patience_ends(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterator
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -258,14 +259,49 @@ def test_no_total_is_cut_below_what_rows_of_several_words_can_add_up_to() -> Non
             }
             with eps.Dataset(frame, person="id", preferences=told, ledger="memory", rows_per_person=rows) as people:
                 for condition, meets in MEETING.items():
-                    where = f"privacy {condition} AND wage > 0"
-                    counted = people.count(where=where, of="people", share=0.001, fresh=True)
-                    concerned = {one for one, word in roster.items() if meets(word)} or set(whose)
+                    asked = {"where": f"privacy {condition} AND wage > 0", "of": "people"}
+                    concerned = {one for one, word in roster.items() if meets(word)}
+                    concerned = set(whose) if meets(None) else concerned
+                    if not concerned:
+                        with pytest.raises(eps.PlanError, match="Nobody on the roster has a level that meets"):
+                            people.count(**asked, share=0.001, fresh=True)
+                        continue
+                    counted = people.count(**asked, share=0.001, fresh=True)
                     most = len({who for who, word in pairs if who in concerned and meets(word)})
                     assert round(counted.interval(SURE)[1], 3) >= most
                 groups = people.count(by={"privacy": order, "wage": [1.0]}, of="people", share=0.001, fresh=True)
                 for (level, _), (_, high) in groups.interval(SURE).items():
                     assert round(high, 3) >= len({who for who, word in pairs if word == level})
+
+
+@pytest.mark.parametrize("condition", ["IS NULL", "IS NULL OR wage < 0", "= 'low' OR privacy IS NULL"])
+def test_rows_without_a_level_are_those_of_people_at_the_default_too(condition: str) -> None:
+    """Also once somebody stands at an epsilon that has no name."""
+    frame = pd.DataFrame({"id": range(20), "wage": 1.0, "privacy": [None] * 15 + ["high"] * 5})
+    told = eps.Preferences.from_levels("privacy", {"low": 1.0, "high": 5.0}, default="low")
+    with eps.Dataset(frame, person="id", preferences=told, ledger="memory") as people:
+        people.set_level({1: 1.5})
+        summed = people.sum("wage", bounds=(0, 1), where=f"privacy {condition}", share=0.9, mechanism="minimum")
+        assert summed.interval(SURE)[0] <= 15 <= summed.interval(SURE)[1]
+        assert {grant for grant, charge in summed.charges.items() if charge} == {1.0, 1.5, 5.0}
+
+
+def test_a_level_keeps_those_who_chose_it_when_it_meant_another_epsilon(tmp_path: Path) -> None:
+    frame = pd.DataFrame({"id": range(20), "wage": 1.0, "privacy": ["low"] * 10 + ["high"] * 10})
+    named = {"person": "id", "name": "wages", "ledger": f"sqlite:///{tmp_path}/people.ledger", "ceiling": 50}
+
+    def register(high: float, version: str, **more: Any) -> eps.Dataset:
+        told = eps.Preferences.from_levels("privacy", {"low": 1.0, "high": high})
+        table = frame.assign(version=version)
+        return eps.Dataset.register(table, preferences=told, version=version, confirm=True, **named, **more)
+
+    with register(10.0, "1") as people:
+        people.set_level(dict.fromkeys(range(10, 15), "high"))
+    with register(20.0, "2", redefine=True, loosen=5) as people:
+        assert {(one.granted, one.level) for one in people.ledger.cohorts()} >= {(10**10, "high"), (2 * 10**10, "high")}
+        summed = people.sum("wage", bounds=(0, 1), where="privacy = 'high'", share=0.9, mechanism="minimum")
+        assert summed.interval(SURE)[0] <= 10 <= summed.interval(SURE)[1]
+        assert summed.value == pytest.approx(10, abs=3)
 
 
 def test_a_column_of_epsilons_says_nothing_of_single_rows() -> None:

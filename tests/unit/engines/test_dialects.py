@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import re
+import zipfile
 from collections.abc import Iterator
 from datetime import date, datetime
 from pathlib import Path
@@ -181,6 +183,25 @@ def test_a_workbook(tmp_path: Path, dates: str) -> None:
     engine = open_table(path, types={"id": "int"})
     assert engine.files == (str(path),)
     engine.close()
+
+
+def test_a_sheet_that_its_reader_does_not_know_is_refused_in_our_own_words(tmp_path: Path) -> None:
+    """What stands in a cell is not quoted; and every workbook has the sheet."""
+    strange = write_workbook(tmp_path / "strange.xlsx", {"a": [["id"], [17]]})
+    with zipfile.ZipFile(strange) as package:
+        parts = {name: package.read(name) for name in package.namelist()}
+    parts["xl/worksheets/sheet1.xml"] = re.sub(
+        rb'<c r="A2".*?</c>', b'<c r="A2" t="e"><v>#SECRET</v></c>', parts["xl/worksheets/sheet1.xml"]
+    )
+    with zipfile.ZipFile(strange, "w") as package:
+        for name, content in parts.items():
+            package.writestr(name, content)
+    with pytest.raises(DataError, match="A sheet cannot be read") as refused:
+        DuckDB(strange)
+    assert refused.value.__context__ is None
+    one, other = (write_workbook(tmp_path / f"{name}.xlsx", {name: [["id"], [1]]}) for name in "ab")
+    with pytest.raises(DataError, match="has no sheet 'a'"):
+        DuckDB([one, other])
 
 
 def test_sheets_are_named(tmp_path: Path) -> None:

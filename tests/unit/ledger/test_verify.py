@@ -456,6 +456,15 @@ def test_an_old_answer_that_was_edited_does_not_pass_a_known_line(aged: Ledger, 
             look()
 
 
+def test_an_old_answer_of_a_copy_that_was_put_back_does_not_leave(aged: Ledger) -> None:
+    """Also where the copy has the next known line: the last one is missing."""
+    with aged._database.write() as connection:
+        connection.execute("DELETE FROM journal WHERE seq > 150")
+    for look in (lambda: aged.find(key("stored")), lambda: aged.answers(1)):
+        with pytest.raises(LedgerError, match="has diverged"):
+            look()
+
+
 def test_lines_are_marked_ever_further_apart(aged: Ledger, monkeypatch: pytest.MonkeyPatch) -> None:
     hashes = dict(aged._read(lambda connection: connection.execute("SELECT seq, hash FROM journal").fetchall()))
     assert aged._marks == {line: hashes[line] for line in range(64, len(hashes), 64)}
