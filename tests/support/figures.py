@@ -119,8 +119,8 @@ FIGURES = {
     "figure_18_papers": Figure(
         18,
         "the paper's default count, of which a person moves 1, at assume 0, .3 and nothing: RMSE at most 9.9, 22 and "
-        "33 over 1,000 rosters; its median without an interval, by its law; intervals of quantiles at most 16 RMSE "
-        "wide at for_interval .4, 9 at .6, on average over settings",
+        "33 over 1,000 rosters; its median without an interval, by its law; mean widths of quantile intervals at "
+        "most 16 RMSE at for_interval .4, 9 at .6, over all settings together",
         "figures",
     ),
     "figure_18_intervals": Figure(
