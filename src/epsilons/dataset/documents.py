@@ -35,6 +35,8 @@ if TYPE_CHECKING:
 
 #: What a server knows by itself, or keeps to itself.
 _APART = {"analyst": "Who asks is known by their key.", "entropy": "A server draws from its own system's randomness."}
+#: So many questions a document has at most: whoever plans or asks them holds the dataset meanwhile.
+_MOST = 256
 _EXAMPLE = '{"statistic": "count", "arguments": {"share": 0.1}}'
 
 
@@ -159,8 +161,8 @@ class Asked:
                 share = named.get("share", DEFAULT_SHARE)
                 named = {name: value for name, value in named.items() if name != "share"}
             questions = [{"sql": document["sql"], "arguments": named}]
-        if not isinstance(questions, list):
-            raise _unusable("Questions are a list.")
+        if not isinstance(questions, list) or len(questions) > _MOST:
+            raise _unusable(f"Questions are a list of at most {_MOST}.")
         batch = self._people.batch(share)
         for one in questions:
             if not isinstance(one, dict) or not {"statistic", "sql"} & set(one):

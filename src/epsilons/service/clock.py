@@ -188,10 +188,8 @@ class Turns:
         return taken
 
     async def _work(self, taken: list[tuple[_Waiting, Ready]]) -> None:
-        began = time.monotonic()
-        slot = await self._slot(sum(ready.questions for _, ready in taken))
-        self.sign.shown = await self._last()
-        left, outcomes = deque(taken), []
+        began, slot = time.monotonic(), 0.0
+        left, outcomes = deque(taken), list[tuple[_Waiting, Any]]()
 
         async def lane(number: int) -> None:
             while left:
@@ -199,12 +197,17 @@ class Turns:
                 outcomes.append((mine, await mine.settle(ready.work(number))))
 
         try:
+            slot = await self._slot(sum(ready.questions for _, ready in taken))
+            self.sign.shown = await self._last()
             if self.begun is not None:
                 await self.begun([ready.whose for _, ready in taken], slot)
             await asyncio.gather(*(lane(number) for number in range(self._lanes)))
+        except Exception as failure:  # before anything was worked on: nobody waits for ever
+            outcomes += [(mine, _Failed(failure)) for mine, _ in left]
         finally:
-            worked = time.monotonic() - began
-            await asyncio.sleep(lasts(slot, worked) - worked)
+            if slot:
+                worked = time.monotonic() - began
+                await asyncio.sleep(lasts(slot, worked) - worked)
             self.sign.shown = None
             for mine, outcome in outcomes:
                 mine.tell(outcome)

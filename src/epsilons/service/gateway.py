@@ -24,7 +24,7 @@ from urllib.parse import unquote
 from epsilons.errors import EpsilonsError, ProtocolError
 from epsilons.service.holdings import LANES, Holding
 from epsilons.service.keys import PERSON, Holder, Keys
-from epsilons.service.limits import LIMITS, Rates
+from epsilons.service.limits import BODY_SECONDS, LIMITS, Rates
 from epsilons.service.replies import Replies
 from epsilons.service.serving import Receive, Reply, Scope, Send, live, problem, read_body, refuse
 from epsilons.service.sessions import CSRF_HEADER, Sessions, is_from_elsewhere, is_secure, read_cookie
@@ -225,7 +225,8 @@ class GatewayApp:
             return problem(429, "Too many requests at once.", told, headers=(("retry-after", "1"),))
         self._busy[who] += 1
         try:
-            body = await read_body(receive, visit.headers, limits.body if route.method != "GET" else 0)
+            most = limits.body if route.method != "GET" else 0
+            body = await read_body(receive, visit.headers, most, seconds=BODY_SECONDS)
             if isinstance(body, Reply):
                 return body
             return await route.handle(self, replace(visit, body=body))

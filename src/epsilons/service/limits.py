@@ -34,6 +34,8 @@ LIMITS = {
 }
 #: So many questions wait for one dataset.
 WAITING = 256
+#: Within this time the body of a request has arrived.
+BODY_SECONDS = 10.0
 #: So many names are remembered; a full allowance is what a new name has, so those are forgotten first.
 _MOST_NAMES = 10_000
 

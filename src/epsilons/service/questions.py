@@ -75,7 +75,10 @@ async def _work(app: GatewayApp, here: Holding, visit: Visit, noted: Noted) -> R
         reply = app.fail("ask")
     finally:
         # Only when the reply may leave: before, asking again would tell how long the question took.
-        await app.work(app.replies.end, noted, reply)
+        try:
+            await app.work(app.replies.end, noted, reply)
+        except Exception:  # it is given all the same, and the ledger has it
+            app.fail("keeping a reply")
     return reply
 
 

@@ -56,6 +56,8 @@ class Replies:
         self._store, self._place = store, place
         #: This worker: what one that is gone had begun, nobody works on.
         self._server = system().bytes(16).hex()
+        #: What it works on, by name and key.
+        self._working: set[tuple[str, str]] = set()
         self._held = open_own(place / f"worker {self._server}", os.O_RDWR | os.O_CREAT)
         fcntl.flock(self._held, fcntl.LOCK_EX)
 
@@ -76,6 +78,7 @@ class Replies:
             columns = ", ".join(row)
             values = ", ".join(f":{name}" for name in row)
             connection.execute(f"INSERT INTO requests ({columns}) VALUES ({values})", row)
+            self._working.add((noted.name, noted.key))  # before others can see the row
         return None
 
     def _look(self, connection: Connection, row: Mapping[str, Any]) -> Reply | None:
@@ -86,7 +89,7 @@ class Replies:
             return problem(422, "This Idempotency-Key stands for another request.", "Every request has its own.")
         if found["status"] == 200:
             return _read_reply(found)
-        if found["status"] is None and self._is_alive(found["server"]):
+        if found["status"] is None and self._is_worked_on(found):
             told = "The same request again, after a while, gets its reply."
             return problem(409, "This request is being worked on.", told, headers=(("retry-after", "1"),))
         return None  # its worker is gone, or it was refused and is looked at anew
@@ -102,8 +105,11 @@ class Replies:
         """Keep the reply. A refusal is kept for the job alone: the request, repeated, is looked at anew."""
         row = {**noted.row, "status": None, "reply": None}
         row |= {} if reply is None else {"status": reply.status, "reply": reply.body}
-        with self._store.write() as connection:
-            connection.execute(f"UPDATE requests SET reply = :reply, status = :status WHERE {_ROW}", row)
+        try:
+            with self._store.write() as connection:
+                connection.execute(f"UPDATE requests SET reply = :reply, status = :status WHERE {_ROW}", row)
+        finally:
+            self._working.discard((noted.name, noted.key))
 
     def tell_job(self, name: str, job: str) -> Reply:
         """How far a request of this name is; its reply, once that may leave."""
@@ -114,16 +120,17 @@ class Replies:
             return problem(404, "There is no such job.", "It was another name's, or is more than a week old.")
         if found["status"] is not None:
             return _read_reply(found)
-        if not self._is_alive(found["server"]):
+        if not self._is_worked_on(found):
             told = f"Its worker was stopped. What was charged stands, and is not charged again. {_AGAIN}"
             return problem(503, "This question was interrupted.", told, state="interrupted")
         return _tell_progress(found, job)
 
-    def _is_alive(self, server: str) -> bool:
-        if server == self._server:
-            return True
+    def _is_worked_on(self, found: Mapping[str, Any]) -> bool:
+        """By this worker, or by one that is alive."""
+        if found["server"] == self._server:
+            return (found["name"], found["key"]) in self._working
         try:
-            handle = open_own(self._place / f"worker {server}", os.O_RDWR)
+            handle = open_own(self._place / f"worker {found['server']}", os.O_RDWR)
         except OSError:
             return False
         try:

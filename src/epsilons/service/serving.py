@@ -20,6 +20,10 @@ Send = Callable[[MutableMapping[str, Any]], Awaitable[None]]
 App = Callable[[Scope, Receive, Send], Awaitable[None]]
 
 
+#: So long requests may go on after a server was told to end.
+_LAST_SECONDS = 30
+
+
 @dataclass(frozen=True)
 class Reply:
     status: int
@@ -147,5 +151,7 @@ def run(app: App, listening: socket.socket, certificate: str | None = None, cert
     from epsilons.service.connections import WatchedConnection
 
     quiet: dict[str, Any] = {"log_level": "warning", "access_log": False, "server_header": False, "lifespan": "off"}
-    config = uvicorn.Config(app, **quiet, http=WatchedConnection, ssl_certfile=certificate, ssl_keyfile=certificate_key)
+    # What a client says of its own address is not believed: limits go by it.
+    quiet |= {"http": WatchedConnection, "proxy_headers": False, "timeout_graceful_shutdown": _LAST_SECONDS}
+    config = uvicorn.Config(app, **quiet, ssl_certfile=certificate, ssl_keyfile=certificate_key)
     uvicorn.Server(config).run(sockets=[listening])

@@ -3,9 +3,11 @@
 What is told of charges is told between two turns: it says nothing of how long a question takes.
 """
 
+from contextlib import closing
 from dataclasses import replace
 from typing import Any
 
+from epsilons import ledger
 from epsilons.dataset import Dataset
 from epsilons.dataset.accounts import (
     register_declared,
@@ -16,6 +18,7 @@ from epsilons.dataset.accounts import (
     tell_recount,
     tell_state,
 )
+from epsilons.dataset.declared import lasting_arguments
 from epsilons.dataset.registry import name_grants
 from epsilons.errors import LedgerError, PreferenceError
 from epsilons.service.gateway import GatewayApp, Visit, of_dataset
@@ -32,10 +35,20 @@ async def register(app: GatewayApp, visit: Visit, here: Holding) -> Reply:
     confirm, loosen, redefine = visit.read(optional={"confirm": False, "loosen": None, "redefine": False})
     if here.file is None:
         raise LedgerError("This dataset has no file on the server.", rule="It was registered by other means.")
+    await app.work(_check_declared, here, here.file)
     made, done = await app.work(register_declared, here.file, Dataset, confirm, loosen, redefine)
     async with here.turns.short():
         await app.work(here.refresh)  # other workers notice at their next question
     return as_json({**vars(done), "dataset": made.name, "version": made.version, "registration": made.number})
+
+
+def _check_declared(here: Holding, file: str) -> None:
+    """Its file may have been edited: it must declare what is served."""
+    declared = lasting_arguments(file, reading=True)
+    with closing(ledger.open(declared["ledger"], create=False)) as book:
+        if (declared["name"], book.id) != (here.name, here.people.ledger.id):
+            what = "The dataset's file declares another dataset, or another ledger, than is served."
+            raise LedgerError(what, rule="Nothing was registered.", suggest="start the gateway anew with it")
 
 
 @of_dataset

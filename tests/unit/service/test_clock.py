@@ -160,3 +160,26 @@ def test_a_plan_waits_for_the_end_of_a_turn_of_another_worker_too(tmp_path: Path
 
     asyncio.run(both())
     assert seen == ["asked", "planned", "planned"]
+
+
+@pytest.mark.parametrize("what", ["_slot", "_last", "begun"])
+def test_nobody_waits_for_a_turn_that_cannot_begin(tmp_path: Path, what: str) -> None:
+    async def fail(*_: Any) -> Any:
+        raise ArithmeticError
+
+    async def work(lane: int) -> str:
+        return "done"
+
+    async def look() -> Any:
+        return Ready(1, work)
+
+    async def ask() -> None:
+        turns = make_turns(tmp_path, 0.001)
+        right = getattr(turns, what)
+        setattr(turns, what, fail)
+        several = await asyncio.gather(*(turns.ask(look) for _ in range(3)), return_exceptions=True)
+        assert [type(one) for one in several] == [ArithmeticError] * 3
+        setattr(turns, what, right)
+        assert await turns.ask(look) == "done"
+
+    asyncio.run(asyncio.wait_for(ask(), 5))

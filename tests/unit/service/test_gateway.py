@@ -15,7 +15,7 @@ import pytest
 import epsilons as eps
 from epsilons.dataset.documents import Asked
 from epsilons.remote.problems import read_problem
-from epsilons.service import clock, holdings, limits
+from epsilons.service import clock, gateway, holdings, limits
 from epsilons.service.holdings import Holding
 from epsilons.service.replies import name_job
 from epsilons.service.routes import ROUTES
@@ -110,6 +110,54 @@ def test_what_a_server_died_over_is_taken_up_again(here: Gateway, held: dict[str
     assert here("POST", ASK, question, held["analyst"], "died").document["release"] == answer
     assert charged(here) == before + 1
     assert people.answers()[answer["number"]].to_dict() == answer
+
+
+def test_a_reply_that_cannot_be_kept_is_given_all_the_same(
+    here: Gateway, held: dict[str, str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Asked again, it goes on from what the ledger has: the request is not taken for one that is worked on."""
+    question = {"statistic": "count", "arguments": {"where": "age >= 61", "share": 0.01, "fresh": True}}
+    before, write = charged(here), here.store.write
+
+    def refuse_later() -> Any:
+        if charged(here) > before:
+            raise eps.LedgerError("The store is locked.")
+        return write()
+
+    monkeypatch.setattr(here.store, "write", refuse_later)
+    answer = here("POST", ASK, question, held["analyst"], "unkept")
+    assert answer.status == 200
+    monkeypatch.undo()
+    again = here("POST", ASK, question, held["analyst"], "unkept")
+    assert (again.status, again.document["release"]) == (200, answer.document["release"])
+    assert charged(here) == before + 1
+
+
+def test_a_document_holds_so_many_questions_at_most(here: Gateway, held: dict[str, str]) -> None:
+    many = {"questions": [COUNT] * 257}
+    for path in (ASK, "/v1/datasets/wages/plan"):
+        assert "at most 256" in str(refused(here("POST", path, many, held["analyst"], "many"), 422))
+
+
+def test_a_body_that_does_not_arrive_is_waited_for_no_longer(
+    here: Gateway, held: dict[str, str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(gateway, "BODY_SECONDS", 0.05)
+    sent: list[Any] = []
+
+    async def half() -> None:
+        async def receive() -> Any:
+            return await asyncio.Event().wait()
+
+        async def send(message: Any) -> None:
+            sent.append(message)
+
+        headers = [(b"content-length", b"500"), (b"authorization", b"Bearer " + held["analyst"].encode())]
+        scope = {"type": "http", "method": "POST", "raw_path": ASK.encode(), "headers": headers}
+        await asyncio.wait_for(here.app(scope, receive, send), 5)
+
+    here.run(half())
+    assert sent[0]["status"] == 408
 
 
 def test_an_answer_is_not_shown_before_its_turn_has_ended(here: Gateway, held: dict[str, str]) -> None:
@@ -420,6 +468,12 @@ def test_there_is_nothing_elsewhere(here: Gateway, held: dict[str, str], tmp_pat
 
 def test_a_dataset_that_is_registered_anew_is_opened_anew(here: Gateway, held: dict[str, str]) -> None:
     """The last test of this file: from here on the dataset is another version."""
+    file = here.folder / "wages.toml"
+    declared = file.read_text()
+    for served, other in (('name = "wages"', 'name = "other"'), ("wages.ledger", "other.ledger")):
+        file.write_text(declared.replace(served, other))
+        refused(here("POST", "/v1/datasets/wages/registration", {"confirm": True}, held["steward"]), 409)
+    file.write_text(declared)
     before = here("POST", ASK, COUNT, held["analyst"], "version-1").document["release"]
     register_again(here.folder)
     after = here("POST", ASK, COUNT, held["analyst"], "version-2").document
