@@ -85,9 +85,10 @@ def tell_state(ledger: Ledger, left: Remaining, dataset: int | None) -> dict[str
         "dataset": next((one.name for one in ledger.registrations(newest=True) if one.dataset == dataset), None),
         **{name: terms and getattr(terms, name) for name in ("neighbors", "rows_per_person", "allow_individual")},
         "epoch": ledger.epoch,
-        **tell_levels(left),
+        "levels": tell_levels(left)["levels"],
         "public": sum(cohort.people for cohort in list_active(left.cohorts) if cohort.granted is None),
         "withdrawn": sum(cohort.people for cohort in left.cohorts if cohort.state == "withdrawn"),
+        "not_dp_since": left.not_dp_since,
         "quotas": tell_quotas(ledger),
     }
 

@@ -172,9 +172,8 @@ class Dataset(Registered, Asking):
             share, spendable = spendable_for(asked, cohorts, self._registry.names)
             spendable = spendable.among(everyone)
         if spendable.levels.all_public:
-            raise NothingToPlanError(
-                "There is nothing to plan.", rule="Everyone it concerns is public: answers are exact."
-            )
+            whom = "Everyone" if len(cohorts) == len(everyone) else "Everyone whom it concerns"
+            raise NothingToPlanError("There is nothing to plan.", rule=f"{whom} is public: answers are exact.")
 
         def ask_row(row: PlanRow, mechanism: str, data: Sequence[Any], named: Mapping[str, Any]) -> Release:
             """The row as it was shown, if what people have left is still the same."""

@@ -120,7 +120,7 @@ def send(file: str, level: str | None, number: int, as_json: bool, **given: Any)
 
     \b
       epsilons collect send exam.toml.collection.json --level open
-      echo yes | epsilons collect send exam.toml.collection.json --level open --name ann --yes
+      epsilons collect send exam.toml.collection.json --level open --name ann
     """
     from epsilons.collection.reports import REASONS, STORED
     from epsilons.collection.terms import Collection
