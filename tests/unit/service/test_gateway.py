@@ -6,7 +6,6 @@ import asyncio
 import json
 import logging
 import re
-from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
@@ -21,19 +20,10 @@ from epsilons.service.replies import name_job
 from epsilons.service.routes import ROUTES
 from epsilons.service.serving import refuse
 from epsilons.statistics.catalogue import CATALOGUE
-from support.gateways import Gateway, Seen, declare, register_again
+from support.gateways import Gateway, Seen, register_again
 
 ASK = "/v1/datasets/wages/ask"
 COUNT = {"statistic": "count", "arguments": {"where": "age >= 30", "share": 0.01}}
-
-
-@pytest.fixture(scope="module")
-def here(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Gateway]:
-    with pytest.MonkeyPatch.context() as changed:
-        changed.setattr(clock, "LEAST", 0.0)
-        made = Gateway(declare(tmp_path_factory.mktemp("gateway")))
-        yield made
-        made.close()
 
 
 @pytest.fixture(scope="module")

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import asyncio
 import re
-from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
@@ -46,15 +45,6 @@ ALLOWED: dict[str, tuple[set[str], Any]] = {
 }  # fmt: skip
 #: The job is the question of the fixture `held`.
 PARTS_OF_PATHS = {"name": "wages", "analyst": "office", "job": name_job("analyst", "first")}
-
-
-@pytest.fixture(scope="module")
-def here(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Gateway]:
-    with pytest.MonkeyPatch.context() as changed:
-        changed.setattr(clock, "LEAST", 0.0)
-        made = Gateway(declare(tmp_path_factory.mktemp("gateway")))
-        yield made
-        made.close()
 
 
 @pytest.fixture(scope="module")
