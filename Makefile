@@ -10,7 +10,7 @@ ready := .venv/.ready
 unexport PYTHONDONTWRITEBYTECODE
 
 .DEFAULT_GOAL := help
-.PHONY: help venv demo test coverage lint format types signatures imports bench walk recorded bench-ledger bench-local bench-models bench-tables java bench-spark bench-gateway bench-collect bench-peers soak papers docs clean
+.PHONY: help venv demo test coverage lint format types signatures imports bench bench-concentrated walk recorded bench-ledger bench-local bench-models bench-tables java chromium serve bench-spark bench-gateway bench-collect bench-peers soak papers docs clean
 # The steps of `make test` report one after the other, also under `make -j`.
 .NOTPARALLEL:
 
@@ -43,10 +43,13 @@ $(ready): pyproject.toml constraints.txt
 demo: $(ready)  ## show what the library does
 	@$(py) -m epsilons.demo $(ARGS)
 
-test: lint types imports java  ## lint, types, imports, then all tests but the long ones (ARGS=... goes to pytest)
+serve: $(ready)  ## a gateway with real wages: pages for an analyst, a person and a steward (ARGS="--port 0": any free port)
+	@$(py) -m epsilons serve --demo $(ARGS)
+
+test: lint types imports java chromium  ## lint, types, imports, then all tests but the long ones (ARGS=... goes to pytest)
 	$(py) -m pytest -n 2 -q $(ARGS)
 
-coverage: $(ready) java  ## which lines and branches of src the tests run, child processes included
+coverage: $(ready) java chromium  ## which lines and branches of src the tests run, child processes included
 	@rm -rf build/coverage && mkdir -p build/coverage
 	$(py) -m coverage run -m pytest -n 2 -q $(ARGS)
 	@$(py) -m coverage combine -q
@@ -72,11 +75,17 @@ imports: $(ready)  ## import-linter: imports between rooms only go down
 java:  ## install what the tests of Spark need, if it is missing and apt may be used
 	@sh tests/support/install_java.sh
 
+chromium:  ## install what the tests of pages need, if it is missing and apt may be used
+	@sh tests/support/install_chromium.sh
+
 bench: $(ready)  ## run the benchmarks
 	$(py) benchmarks/run.py $(ARGS)
 
 bench-jointly: $(ready)  ## what calibrating sums together gains (ARGS=--write renews docs/theory.md)
 	$(py) benchmarks/jointly.py $(ARGS)
+
+bench-concentrated: $(ready)  ## what concentrated accounts gain (ARGS=--write renews docs/theory.md)
+	$(py) benchmarks/concentrated.py $(ARGS)
 
 walk: $(ready)  ## which way a question takes: files passed and hops between them, against their limits
 	$(py) benchmarks/walk.py $(ARGS)
@@ -114,7 +123,7 @@ bench-peers: $(ready)  ## measure the peers beside epsilons, each in an environm
 recorded: $(ready)  ## compare with the recorded answers (ARGS='--renew FINDING PATTERN' records a change that is meant)
 	@PYTHONPATH=tests $(py) -m recorded.record $(ARGS)
 
-soak: $(ready) java  ## the long tests; writes docs/reliability.md (ARGS="-k figure_3" for one figure)
+soak: $(ready) java chromium  ## the long tests; writes docs/reliability.md (ARGS="-k figure_3" for one figure)
 	$(py) -m pytest -m soak --hypothesis-profile=soak -q --figures=docs/reliability.md $(ARGS)
 
 papers: $(ready)  ## measure the papers' figures again into results/; writes docs/claims.md and docs/corrections.md

@@ -66,6 +66,13 @@ class EpsilonsError(Exception):
         return " ".join(part for part in (what, rule, hint and f"Try: {hint}") if part)
 
 
+class Unusable:
+    """Mixed into errors where what is kept is at fault, a file or a database, and not what was asked.
+
+    A server says so by 503, and tells only its steward more: such a message may name files.
+    """
+
+
 class PreferenceError(EpsilonsError):
     """A preference is missing, malformed or out of range."""
 

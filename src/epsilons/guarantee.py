@@ -1,6 +1,7 @@
 """What is promised, to whom, against which neighbours; and how promises add up.
 
-Epsilons here are integers of nano-epsilon (`NANO` to one); `None` stands for public, which carries no promise.
+Epsilons here are integers of nano-epsilon (`NANO` to one); `None` stands for public, which carries no promise. Losses
+are nano-epsilon as well, or femto-rho where a promise has a delta (`measure.py`).
 Whatever is granted rounds down and whatever is charged rounds up, so a promise is never overstated.
 """
 
@@ -18,8 +19,8 @@ from numpy.typing import NDArray
 
 from epsilons.display import Shown
 from epsilons.errors import Argument, PlanError
-
-NANO = 10**9
+from epsilons.measure import NANO as NANO
+from epsilons.measure import PLAIN, Measure, check_delta
 
 PERSONALIZED = "personalized DP"
 INDIVIDUAL = "individual DP (not DP)"
@@ -36,6 +37,10 @@ NOT_DP = "Not DP since release"
 SEEDED = "NOT PRIVATE: the randomness was seeded for a test, so anyone with the seed can remove the noise."
 APART = "Its parts are about rosters that cannot be aligned: everyone may have lost the most in each of the others."
 BY_PLACE = "People have no ids: the same epsilons in the same order are taken to be those of the same people."
+WITH_DELTA = (
+    "It holds for each person singly, but for events of a chance of at most {delta:g} (delta). What adds up is rho, in "
+    "which charges are told: convert a total, never one release after the other."
+)
 TWO_GRANTS = "Somebody with two grants is among those who granted the larger one."
 DISJOINT = "Composed in parallel: sound only because the groups are defined by public facts of the roster."
 RELATION = {
@@ -123,10 +128,11 @@ class Covered:
 class Guarantee(Shown):
     """A promise to every person on the roster, by the epsilon they granted.
 
-    `losses` pairs each granted epsilon with the bound that holds for its people, both in nano-epsilon. `imputes`
-    says that a missing person stands at a fixed public value, so that a bound under "replace" also holds under
-    "absent" (the record is then "replaced" by that value). `covers` tells who these people are; without it nobody can
-    tell whether two promises are about the same ones, and together they say the worst.
+    `losses` pairs each granted epsilon with the bound that holds for its people, both in nano-epsilon; where `measure`
+    has a delta, the bound is in femto-rho, and `epsilons` says what it implies. `imputes` says that a missing person
+    stands at a fixed public value, so that a bound under "replace" also holds under "absent" (the record is then
+    "replaced" by that value). `covers` tells who these people are; without it nobody can tell whether two promises are
+    about the same ones, and together they say the worst.
 
     >>> one = Guarantee(neighbors="absent", losses=((100_000_000, 50_000_000),))
     >>> one.compose(one).epsilons
@@ -139,6 +145,7 @@ class Guarantee(Shown):
     caveats: tuple[str, ...] = field(default=(ROSTER_IS_PUBLIC,))
     imputes: bool = False
     covers: Covered | None = None
+    measure: Measure = PLAIN
 
     def __post_init__(self) -> None:
         if self.neighbors not in NEIGHBORS:
@@ -147,20 +154,40 @@ class Guarantee(Shown):
 
     @property
     def epsilons(self) -> dict[float, float]:
-        """{granted epsilon: bound on the loss}; infinite means public."""
-        return {to_epsilon(granted): to_epsilon(loss) for granted, loss in self.losses}
+        """{granted epsilon: bound on the loss}; infinite means public. With a delta: the epsilon that goes with it."""
+        found = [(granted, None if loss is None else self.measure.epsilon(loss)) for granted, loss in self.losses]
+        return {to_epsilon(granted): to_epsilon(loss) for granted, loss in found}
+
+    @property
+    def delta(self) -> float | None:
+        """The chance of events for which nothing is promised, for each person singly; None: there are none."""
+        return None if self.measure.delta is None else float(self.measure.delta)
+
+    @property
+    def title(self) -> str:
+        """Its kind, and delta if it has one."""
+        return self.kind if self.delta is None else f"{self.kind} with delta {self.delta:g}"
+
+    def with_delta(self, delta: Any) -> Guarantee:
+        """This release counted in rho, so that it adds up with others that are; or at another delta."""
+        losses, measure = self.losses, Measure(check_delta(delta))
+        if self.measure.delta is None:
+            losses = tuple((g, None if e is None else measure.cost(e)) for g, e in losses)
+        return replace(self, losses=losses, measure=measure)
 
     def with_neighbors(self, neighbors: str) -> Guarantee:
         """This release, promised against other neighbours.
 
-        A replacement is a removal and an addition, so "absent" at epsilon gives "replace" at twice epsilon. The
-        way back holds at the same epsilon, but only for mechanisms that impute a missing person.
+        A replacement is a removal and an addition, so "absent" at epsilon gives "replace" at twice epsilon, and at
+        four times rho (Bun and Steinke 2016, Proposition 1.9). The way back holds at the same loss, but only for
+        mechanisms that impute a missing person.
         """
         if neighbors == self.neighbors:
             return self
         if neighbors == "replace":
-            doubled = tuple((g, None if e is None else 2 * e) for g, e in self.losses)
-            return replace(self, neighbors="replace", losses=doubled)
+            twice = 2 if self.measure.delta is None else 4
+            both = tuple((g, None if e is None else twice * e) for g, e in self.losses)
+            return replace(self, neighbors="replace", losses=both)
         if neighbors == "absent" and self.imputes:
             return replace(self, neighbors="absent")
         what = f"This promise against {self.neighbors!r} says nothing against {neighbors!r}."
@@ -204,6 +231,7 @@ class Guarantee(Shown):
 
     def _join(self, other: Any, join: Callable[[int, int], int]) -> Guarantee:
         one, two = self._share_neighbors(_promise_of(other))
+        one, two = one._share_measure(two)
         aligned = one._aligned(two)
         if aligned is not None:
             covers, lost = aligned
@@ -242,8 +270,14 @@ class Guarantee(Shown):
             return self.with_neighbors("absent"), other.with_neighbors("absent")
         return self.with_neighbors("replace"), other.with_neighbors("replace")
 
+    def _share_measure(self, other: Guarantee) -> tuple[Guarantee, Guarantee]:
+        """Both in rho where one of them is. rho promises something at every delta; the larger one is told."""
+        deltas = [one.measure.delta for one in (self, other) if one.measure.delta is not None]
+        return (self.with_delta(max(deltas)), other.with_delta(max(deltas))) if deltas else (self, other)
+
     def to_dict(self) -> dict[str, Any]:
         """Plain values that survive JSON."""
+        counted = {} if self.measure.delta is None else {"measure": self.measure.to_text()}
         return {
             "kind": self.kind,
             "neighbors": self.neighbors,
@@ -251,6 +285,7 @@ class Guarantee(Shown):
             "caveats": list(self.caveats),
             "imputes": self.imputes,
             "roster": None if self.covers is None else self.covers.digest,
+            **counted,
         }
 
     @classmethod
@@ -260,6 +295,7 @@ class Guarantee(Shown):
             losses = tuple((granted, loss) for granted, loss in data["losses"])
             covers = Covered(data["roster"]) if data.get("roster") else None
             flags = {name: data[name] for name in ("neighbors", "kind", "imputes")}
+            flags |= {"measure": Measure.of_text(data["measure"])} if "measure" in data else {}
             return cls(losses=losses, caveats=tuple(data["caveats"]), covers=covers, **flags)
         except (KeyError, TypeError, ValueError, AttributeError, IndexError):
             pass
@@ -276,7 +312,8 @@ class Guarantee(Shown):
         marks = [caveat for caveat in self.caveats if caveat == SEEDED or caveat.startswith(NOT_DP)]
         others = [caveat for caveat in self.caveats if caveat not in marks]
         promise = f"{self.kind}: a loss of at most {people}."
-        return " ".join((*marks, promise, RELATION[self.neighbors], *others))
+        exceptions = [] if self.delta is None else [WITH_DELTA.format(delta=self.delta)]
+        return " ".join((*marks, promise, *exceptions, RELATION[self.neighbors], *others))
 
 
 def _promise_of(given: Any) -> Guarantee:

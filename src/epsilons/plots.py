@@ -4,7 +4,9 @@ from __future__ import annotations
 
 import colorsys
 import math
-from collections.abc import Mapping, Sequence
+import threading
+from collections.abc import Callable, Mapping, Sequence
+from io import StringIO
 from typing import TYPE_CHECKING, Any
 from zlib import crc32
 
@@ -58,6 +60,35 @@ def pick_line(mechanism: str) -> dict[str, Any]:
     return {"color": pick_color(mechanism), "linestyle": dashes}
 
 
+#: Drawn in this colour, text and lines of an SVG take the colour of whatever it stands in, dark or light.
+INK = "#010203"
+_STYLE: dict[Any, Any] = {
+    **{f"{part}color": INK for part in ("axes.edge", "axes.label", "text.", "xtick.", "ytick.", "grid.")},
+    **dict.fromkeys(("axes.spines.top", "axes.spines.right", "legend.frameon"), False),
+    "svg.fonttype": "path",
+    "svg.hashsalt": "epsilons",
+    "font.family": "sans-serif",
+    "font.size": 12.0,
+    "grid.alpha": 0.15,
+}
+#: Styles and fonts of matplotlib are shared by all threads.
+_drawing = threading.Lock()
+
+
+def draw_svg(draw: Callable[[], Axes]) -> str:
+    """What is drawn, as SVG on nothing, whose `INK` is the colour of what it stands in; no other style is touched."""
+    new_axes()  # or the hint what to install
+    from matplotlib import rc_context
+    from matplotlib.figure import Figure
+
+    with _drawing, rc_context(_STYLE), StringIO() as file:
+        figure = draw().figure
+        assert isinstance(figure, Figure)
+        figure.savefig(file, format="svg", transparent=True, metadata={"Date": None})
+        svg = file.getvalue()
+    return svg[svg.index("<svg") :].replace(INK, "currentColor")
+
+
 def new_axes(width: float = 8.0, height: float = 4.8) -> Axes:
     """Empty axes on a figure of their own."""
     try:
@@ -94,7 +125,7 @@ def plot_spending(history: Sequence[Past], cohorts: Sequence[Cohort] = (), axes:
     counted = [past for past in history if past.state != "refunded"]
     levels = sorted({granted for past in counted for granted in past.charges})
     numbers = [0, *(past.number for past in counted)]
-    lines = _spent(counted, cohorts)
+    lines = list_spent(counted, cohorts)
     for place, granted in enumerate(levels):
         shown = [100 * min(nano, granted) / granted for nano in lines[granted]]
         # Levels often spend in step; lines of falling width stay visible under each other.
@@ -112,7 +143,7 @@ def plot_spending(history: Sequence[Past], cohorts: Sequence[Cohort] = (), axes:
     return axes
 
 
-def _spent(counted: Sequence[Past], cohorts: Sequence[Cohort]) -> dict[int, list[float]]:
+def list_spent(counted: Sequence[Past], cohorts: Sequence[Cohort]) -> dict[int, list[float]]:
     """{grant: what those who paid most had spent, before the first release and after each}; NaN: no people yet."""
     grants = {which: granted for past in counted for which, granted in past.grants.items()}
     total = dict.fromkeys(grants, 0)
@@ -128,6 +159,65 @@ def _spent(counted: Sequence[Past], cohorts: Sequence[Cohort]) -> dict[int, list
         for granted, line in lines.items():
             line.append(max((total[which] for which in there if grants[which] == granted), default=math.nan))
     return lines
+
+
+def plot_health(times: Sequence[Any], lines: Mapping[str, Sequence[float]], axes: Axes | None = None) -> Axes:
+    """Draw how much of their grants people had spent at which dates: a line of steps per level, in percent."""
+    axes = new_axes(8, 3.6) if axes is None else axes
+    from matplotlib import dates
+
+    for place, (name, percent) in enumerate(lines.items()):
+        # Levels often spend in step; lines of falling width stay visible under each other.
+        width = 1.8 + 3 * (len(lines) - 1 - place) / max(1, len(lines) - 1)
+        color = list(_LINES.values())[place % len(_LINES)][0]
+        axes.step(times, percent, where="post", label=name, linewidth=width, color=color)
+    ticks: Any = dates  # untyped
+    locator = ticks.AutoDateLocator(maxticks=6)
+    axes.xaxis.set_major_locator(locator)
+    axes.xaxis.set_major_formatter(ticks.ConciseDateFormatter(locator))
+    axes.set(ylim=(0, 105), ylabel="spent of the grant, in percent", xlabel="time (UTC)")
+    axes.grid()
+    axes.legend(loc="upper left")
+    return axes
+
+
+def plot_answer(
+    names: Sequence[str], values: Sequence[float], intervals: Sequence[tuple[float, float] | None], mechanism: str,
+    label: str, axes: Axes | None = None,
+) -> Axes:  # fmt: skip
+    """Draw an answer: a point for each key, with its interval where there is one."""
+    axes = new_axes(8, 0.42 * len(names) + 1.1) if axes is None else axes
+    color = pick_color(mechanism)
+    for place, (value, interval) in enumerate(zip(values, intervals, strict=True)):
+        if interval is not None:
+            axes.plot(interval, (place, place), color=color, linewidth=5, alpha=0.55, solid_capstyle="round")
+        axes.plot(value, place, "o", color=color, markersize=9)
+    axes.set_yticks(range(len(names)), names)
+    axes.set(ylim=(len(names) - 0.5, -0.5), xlabel=label)
+    axes.margins(x=0.08)
+    axes.tick_params(axis="y", length=0)
+    axes.xaxis.set_major_formatter("{x:,.6g}")
+    axes.grid(axis="x")
+    return axes
+
+
+def plot_change(
+    names: Sequence[str], before: Sequence[float], after: Sequence[float], axes: Axes | None = None
+) -> Axes:
+    """Draw errors before and after a change, mechanism by mechanism."""
+    axes = new_axes(8, 0.5 * len(names) + 1.5) if axes is None else axes
+    for place, (name, one, other) in enumerate(zip(names, before, after, strict=True)):
+        axes.plot((one, other), (place, place), color=pick_color(name), linewidth=2.5, alpha=0.55)
+        axes.plot(one, place, "o", color=pick_color(name), markersize=9, fillstyle="none", markeredgewidth=2)
+        axes.plot(other, place, "o", color=pick_color(name), markersize=9)
+    axes.set_yticks(range(len(names)), names)
+    axes.set(ylim=(len(names) - 0.5, -0.5), xscale="log", xlabel="predicted error: ring now, dot after the change")
+    axes.xaxis.set_major_formatter("{x:,g}")
+    axes.xaxis.set_minor_formatter("")
+    axes.margins(x=0.1)
+    axes.tick_params(axis="y", length=0)
+    axes.grid(axis="x")
+    return axes
 
 
 def plot_leakage(

@@ -34,7 +34,7 @@ LEVELS = ("--level", "strict=0.05", "--level", "standard=0.2", "--level", "open=
 
 
 #: What analysts type.
-ASKING = {*(name.replace("_", "-") for name in CATALOGUE), "plan", "relation", "sql"}
+ASKING = {*(name.replace("_", "-") for name in CATALOGUE), "plan", "relation", "budget", "sql"}
 ASKING_LEDGERS = {"show", "answers"}
 #: For what stewards type, which is the same wherever analysts are.
 steward = pytest.mark.parametrize("home", ["here"], indirect=True, scope="module")
@@ -264,8 +264,8 @@ def test_number_interval_and_condition_stand_on_one_line(home: Path) -> None:
     # A condition that is too long for that follows the table.
     _, head, _, line, *below = run(home, *asked[:-2]).stdout.splitlines()[:7]
     assert (head.split(), len(line.split())) == (["mean", "of", "wage", "95%", "interval"], 4)
-    said = r"The interval holds if no level's expected mean is further than [0-9.]+ from everyone's\."
-    assert re.fullmatch(said, " ".join(" ".join(below).split()))
+    said = r"The interval holds if no level's expected mean, weighted by how many of it count, is further than [0-9.]+"
+    assert re.fullmatch(rf"{said} from everyone's\.", " ".join(" ".join(below).split()))
     for planned in (("plan", "people.toml", "mean", *asked[2:]), (*asked, "--dry-run")):
         assert run(home, *planned).stdout.startswith("where age < 90\nPlan for a mean")
         assert document(home, *planned)["where"] == "age < 90"
@@ -529,12 +529,9 @@ def lines_of(text: str) -> list[str]:
     return [line.strip() for line in text.replace("\\\n", "").splitlines() if line.strip().startswith("epsilons ")]
 
 
-def own_commands() -> list[str]:
-    context = click.Context(app.epsilons)
-    return [name for name in app.epsilons.list_commands(context) if name in QUESTIONS]
-
-
-QUESTIONS = (
+#: Commands whose help texts are about one dataset file.
+EXAMPLES = (
+    "budget",
     "check",
     "count",
     "histogram",
@@ -547,6 +544,7 @@ QUESTIONS = (
     "min",
     "plan",
     "quantile",
+    "relation",
     "sql",
     "sum",
     "variance",
@@ -555,8 +553,7 @@ QUESTIONS = (
 
 def test_the_examples_of_help_texts_run_as_pasted(home: Path) -> None:
     another(home, "rich")
-    assert own_commands() == list(QUESTIONS)
-    for name in QUESTIONS:
+    for name in EXAMPLES:
         text = run(home, name, "--help").stdout
         (example,) = lines_of(text.split("Example:")[1].split("Options:")[0])
         done = run(home, *shlex.split(example.replace("people.toml", "rich.toml"))[1:])
@@ -569,7 +566,7 @@ def test_the_page_on_commands_runs_as_pasted(tmp_path: Path, people: int) -> Non
     pyarrow.parquet.write_table(people_table(people), tmp_path / "wages.parquet")
     page = (Path(__file__).parents[2] / "docs" / "commands.md").read_text()
     commands = [line for block in re.findall(r"```sh\n(.*?)```", page, re.DOTALL) for line in lines_of(block)]
-    assert len(commands) == 16
+    assert len(commands) == 17
     for command in commands:
         done = run(tmp_path, *shlex.split(command)[1:])
         assert done.returncode == 0, (command, done.stderr)
@@ -686,15 +683,37 @@ def test_a_person_says_a_level_withdraws_and_is_told(home: Path) -> None:
     assert run(home, "person", "statement", file, "99999999").returncode == 7
 
 
+#: What only a steward does, as an analyst would type it.
+STEWARDS = (
+    ("check", "people.toml"), ("register", "people.toml"), ("sync", "people.toml"),
+    ("ledger", "history", "people.toml"), ("ledger", "verify", "people.toml"), ("ledger", "adopt", "people.toml"),
+    ("ledger", "forget", "people.toml"), ("ledger", "person", "1", "people.toml"),
+    ("ledger", "quota", "office", "people.toml"), ("ledger", "export", "people.toml"),
+    ("person", "statement", "people.toml", "1"), ("person", "level", "people.toml", "1", "strict"),
+    ("person", "withdraw", "people.toml", "1"),
+)  # fmt: skip
+#: What takes no dataset file.
+WITHOUT_FILES = {"collect", "completion", "init", "keys", "papers", "serve"}
+
+
+def test_every_command_is_one_of_analysts_of_stewards_or_takes_no_dataset() -> None:
+    """So that a new one is typed against a server as well, or refused there."""
+    context = click.Context(app.epsilons)
+    known: set[tuple[str, ...]] = set()
+    for name in set(app.epsilons.list_commands(context)) - WITHOUT_FILES:
+        found = app.epsilons.get_command(context, name)
+        below = found.list_commands(context) if isinstance(found, click.Group) else []
+        known |= {(name, one) for one in below} or {(name,)}
+    asking = {(name,) for name in ASKING} | {("ledger", name) for name in ASKING_LEDGERS}
+    stewards = {command[:2] if command[0] in ("ledger", "person") else command[:1] for command in STEWARDS}
+    assert known == asking | stewards
+    assert {(name,) for name in EXAMPLES} == (asking | {("check",)}) - {("ledger", one) for one in ASKING_LEDGERS}
+
+
 @pytest.mark.parametrize("home", ["server"], indirect=True, scope="module")
 def test_what_only_the_steward_does_says_so_and_where(home: Path) -> None:
     office = OFFICES[home].folder
-    for command in (
-        ("check", "people.toml"), ("register", "people.toml"), ("ledger", "history", "people.toml"),
-        ("ledger", "verify", "people.toml"), ("ledger", "quota", "office", "people.toml"),
-        ("ledger", "export", "people.toml"), ("person", "statement", "people.toml", "1"),
-        ("person", "level", "people.toml", "1", "strict"), ("person", "withdraw", "people.toml", "1"),
-    ):  # fmt: skip
+    for command in STEWARDS:
         done = run(office, *command)
         assert (done.returncode, done.stdout) == (4, ""), command
         assert "the steward runs this command on the server, with the file that declares the dataset" in done.stderr

@@ -207,7 +207,7 @@ def test_the_report_needs_nothing_from_elsewhere(made: tuple[dict[str, Any], str
 def test_the_report_has_its_charts_each_in_words_too(made: tuple[dict[str, Any], str, str]) -> None:
     page = Page(made[1])
     charts = page.all("svg")
-    assert len(charts) == 6
+    assert len(charts) == 7
     for chart in charts:
         assert chart["role"] == "img"
         assert len(chart["aria-label"]) > 60

@@ -6,6 +6,7 @@ import contextlib
 import json
 import os
 import re
+import shutil
 import socket
 import subprocess
 import sys
@@ -388,11 +389,117 @@ def test_the_demo_prints_an_address_and_keys_that_work(tmp_path: Path) -> None:
     with subprocess.Popen(command, text=True, env=own, **pipes) as server:
         assert server.stdout is not None
         lines = [server.stdout.readline().split() for _ in range(6)]
-        keys = {line[0]: line[1] for line in lines if len(line) == 2}
+        keys = {line[0]: line[1].partition("#")[2] for line in lines if len(line) == 2}
         with eps.connect(lines[0][0], key=keys["analyst"]) as remote:
             assert remote.dataset("wages").mean("wage", share=0.1).number == 1
-        link = json.dumps({"link": keys["person"].partition("#")[2]}).encode()
+        link = json.dumps({"link": keys["person"]}).encode()
         with urllib.request.urlopen(f"{lines[0][0]}/v1/session", link, timeout=60) as reply:
             assert "HttpOnly" in reply.headers["set-cookie"]
         server.terminate()
     assert list(tmp_path.iterdir()) == []
+
+
+#: A service that answers after a word was sent, with room for three connections.
+THREE = """
+from epsilons.service import connections, serving
+connections.MOST = 3
+async def app(scope, receive, send):
+    body = await serving.read_body(receive, {}, 100)
+    await (body if isinstance(body, serving.Reply) else serving.Reply(200, body)).send(send)
+serving.serve(app, "127.0.0.1", 0, lambda url: print(url, flush=True), certificate=None, certificate_key=None)
+"""
+
+
+def test_connections_that_wait_give_way_to_new_ones() -> None:
+    with subprocess.Popen([sys.executable, "-c", THREE], stdout=subprocess.PIPE, text=True) as server:
+        assert server.stdout is not None
+        place = urlsplit(server.stdout.readline().strip())
+
+        def connect(head: bytes) -> socket.socket:
+            made = socket.create_connection((place.hostname, place.port), timeout=20)
+            made.sendall(head)
+            return made
+
+        def begin() -> socket.socket:
+            """A request whose head the server has read."""
+            made = connect(b"POST / HTTP/1.1\r\nHost: x\r\nContent-Length: 4\r\nExpect: 100-continue\r\n\r\n")
+            assert made.recv(1000).startswith(b"HTTP/1.1 100")
+            return made
+
+        def ends(one: socket.socket) -> bool:
+            with contextlib.suppress(ConnectionResetError):
+                return one.recv(1000) == b""
+            return True
+
+        with contextlib.ExitStack() as opened:
+            opened.callback(server.terminate)
+            # Two that wait for the rest of a body are worked on; of those that send nothing the oldest gives way.
+            working = [opened.enter_context(begin()) for _ in range(2)]
+            silent = opened.enter_context(connect(b"GET / HTTP/1.1\r\n"))
+            newer = opened.enter_context(connect(b""))
+            assert ends(silent)
+            newest = opened.enter_context(begin())
+            assert ends(newer)
+            # Three are worked on: the next one finds no room, and takes nobody's.
+            assert ends(opened.enter_context(connect(b"")))
+            for one in (*working, newest):
+                one.sendall(b"word")
+                assert one.recv(1000).startswith(b"HTTP/1.1 200")
+
+
+@pytest.mark.soak
+def test_under_load_nothing_fails_and_nobody_is_overspent() -> None:
+    """For a while and by fewer clients than `make bench-gateway`, which says how fast it is."""
+    program = Path(__file__).parents[2] / "benchmarks" / "gateway.py"
+    command = [sys.executable, str(program), "--clients", "60", "--seconds", "6"]
+    shown = subprocess.run(command, capture_output=True, text=True, check=True, timeout=600).stdout
+    told = dict(line.strip("| ").split(" | ") for line in shown.splitlines()[2:])
+    assert told["requests"] == "360 by 60 clients in 6 s, 2 workers"
+    assert (told["errors"], told["overspends"]) == ("0", "0")
+    assert told["charges beside new questions that were answered"] == "136 beside 136"
+    assert told["stored answers"].startswith("324;")
+
+
+def test_a_long_question_shows_in_a_terminal_how_far_it_is(both: tuple[eps.Dataset, Any, Path]) -> None:
+    """A batch whose slot lasts longer than a client waits without a word; what is shown is gone at the end."""
+    folder = both[2]
+    named = ", ".join(f"AVG(wage) AS mean{number}" for number in range(60))
+    query = f"SELECT {named} FROM people WHERE age >= 16"
+    reading, terminal = os.openpty()
+    command = [sys.executable, "-m", "epsilons", "sql", "remote.toml", query, "--share", "0.02"]
+    with subprocess.Popen(command, cwd=folder, stdout=subprocess.PIPE, stderr=terminal) as asking:
+        os.close(terminal)
+        shown = b""
+        with contextlib.suppress(OSError):  # a terminal that nobody holds any more
+            while piece := os.read(reading, 1000):
+                shown += piece
+        os.close(reading)
+        assert asking.stdout is not None
+        answer = asking.stdout.read()
+    assert asking.returncode == 0
+    assert b"mean59" in answer
+    assert re.search(rb"\r\x1b\[KAnswering: \d of 3 s\.", shown)
+    assert shown.endswith(b"\r\x1b[K")
+
+
+@pytest.mark.integration
+def test_the_page_of_a_link_runs_in_a_browser(
+    both: tuple[eps.Dataset, Any, Path], capsys: pytest.CaptureFixture[str], tmp_path: Path
+) -> None:
+    """It hands in the link, keeps the cookie, and shows the account under its own policy of what may run."""
+    chromium = shutil.which("chromium")
+    if chromium is None:
+        pytest.skip("CHROMIUM IS MISSING, THE PAGE IS NOT RUN: apt-get install chromium")
+    _, there, folder = both
+    assert app.main(["keys", "link", str(folder / "gateway.toml"), "wages", "person 17"]) == 0
+    token = capsys.readouterr().out.strip().partition("#")[2]
+    place = f"{there._connection.address}/enter#{token}"
+    quiet = [
+        "--headless",
+        "--no-sandbox",
+        "--disable-gpu",
+        f"--user-data-dir={tmp_path}",
+        "--virtual-time-budget=20000",
+    ]
+    shown = subprocess.run([chromium, *quiet, "--dump-dom", place], capture_output=True, text=True, timeout=300).stdout
+    assert re.search(r"at a loss of at most [\d.]+ of 0.5 granted", shown)

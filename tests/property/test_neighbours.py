@@ -16,13 +16,15 @@ import numpy as np
 import pytest
 from hypothesis import given, settings
 
-from epsilons.mechanisms.base import Mechanism, Weighing, weighting_of
+from epsilons.measure import Measure
+from epsilons.mechanisms.base import Mechanism, Weighing, weighting_of, why_refused
 from epsilons.mechanisms.minimum import Minimum
 from epsilons.mechanisms.sample import Sample
 from epsilons.preferences import roster_of
 from epsilons.statistics import order
 from epsilons.statistics.additive import Additive, weighted_sums
 from epsilons.statistics.base import Question
+from epsilons.statistics.gaussian import squares
 from epsilons.statistics.histogram import Histogram
 from epsilons.statistics.order import Order
 from epsilons.statistics.total import Sum
@@ -80,6 +82,19 @@ def check_answers(pair: Neighbours) -> None:
     assert abs(answers[0] - answers[1]) <= abs(most - none) * (1 + 1e-9) + 1e-9 * max(map(abs, answers))
 
 
+def check_squares(pair: Neighbours) -> None:
+    """Gaussian noise: all parts together move by at most 1 in L2, in deviations at weight one; so do their draws."""
+    statistic, relation = pair.question.statistic, pair.question.neighbors
+    if not isinstance(statistic, Additive):
+        return
+    tallies = zip(squares(statistic, relation), statistic.tally(pair.one), statistic.tally(pair.other), strict=True)
+    moved = [(square, (one.astype(object) - other.astype(object)).reshape(-1)) for square, one, other in tallies]
+    assert sum(Fraction(int(away @ away)) / square for square, away in moved) <= 1
+    concentrated = replace(pair.question, measure=Measure(Fraction(1, 10**6)))
+    if why_refused(pair.mechanism, concentrated, pair.roster.levels) is None:
+        check_answers(replace(pair, question=concentrated))
+
+
 def check_costs(pair: Neighbours) -> None:
     """Exponential mechanisms: the same answers are possible, and none's cost moves by more than the person's charge.
 
@@ -132,6 +147,7 @@ def check_order(pair: Neighbours) -> None:
 CHECKS: dict[str, Callable[[Neighbours], None]] = {
     "sums move by at most the declared reach": check_sums,
     "answers with the same noise stay close": check_answers,
+    "sums move by at most the declared squares": check_squares,
     "costs move by at most the charge": check_costs,
     "other people's coins stay the same": check_coins,
     "the order of rows does not matter": check_order,

@@ -157,7 +157,7 @@ RIGHT: dict[str, list[dict[str, Any]]] = {
     "entropy": [{}],
 }
 #: Options that are not on all fronts, or that no seed can compare.
-APART = {"neighbors", "group_epsilons", "share", "error", "where", "by", "fresh", "analyst"}
+APART = {"neighbors", "group_epsilons", "share", "error", "where", "by", "fresh", "analyst", "delta"}
 
 
 def disagreements(people: eps.Dataset, entry: Entry, fronts: Mapping[str, Front], given: Given) -> list[str]:
@@ -275,6 +275,7 @@ WRONG: dict[str, list[Any]] = {
     "for_interval": [None, -0.1, 0.95, math.nan, "most", True],
     "fresh": ["no", None, 1],
     "analyst": ["", 7],
+    "delta": [0, -0.1, 1, math.nan, "small", True],
     "entropy": [7, "seed", np.random.default_rng(1), type(seeded(1))],
 }
 #: What must be given along for a wrong value to matter; not both a share and an error.

@@ -182,6 +182,36 @@ def test_the_reach_of_the_noise_is_its_quantile() -> None:
             assert noise_reach(cells, q, normal_part, 1 - 1e-9)[j - 1] > found
 
 
+def test_the_reach_of_the_noise_beside_a_public_weight_is_its_quantile() -> None:
+    random, cells = np.random.default_rng(2), 12
+    noise, places = random.laplace(0, 1, (200_000, cells)), np.arange(1, cells) / cells
+    off = np.cumsum(noise, axis=1)[:, :-1] - places * noise.sum(axis=1, keepdims=True)
+    found = noise_reach(cells, 0.9, 0.0, 0.95, True)
+    assert np.mean(np.abs(off) <= found, axis=0) == pytest.approx(np.full(cells - 1, 0.95), abs=0.0025)
+    assert found[0] < 0.6 * noise_reach(cells, 0.9, 0.0, 0.95)[0]
+
+
+def test_the_weight_of_everyone_is_public_where_nothing_is_missing() -> None:
+    """Intervals are narrower for it and still hold, and an error is stated where there was none."""
+    random, entropy, widths, held = np.random.default_rng(3), seeded(7), [], 0
+    for _ in range(60):
+        values = random.normal(45, 15, 1000).clip(0, 100)
+        release = eps.median(values, 0.03, bounds=(0, 100), complete=True, assume="unrelated", entropy=entropy)
+        assert release.models is not None
+        (bar,) = release.models
+        assert isinstance(bar, QuantileBar)
+        assert bar.whole == pytest.approx(0.4 * 0.03 * 1000)
+        blind = replace(bar, whole=None)
+        ends = [one.interval(release.value, 0.95, False) for one in (bar, blind)]
+        widths.append([high - low for low, high in ends])
+        held += ends[0][0] <= np.sort(values)[500] <= ends[0][1]
+        assert release.error is not None
+    narrow, wide = np.mean(widths, axis=0)
+    assert narrow < 0.8 * wide
+    assert held >= 54
+    assert eps.median(values, 0.5, bounds=(0, 100)).models[0].whole is None  # type: ignore[index, union-attr]
+
+
 def test_an_interval_survives_json_and_grows_with_its_confidence() -> None:
     values = np.random.default_rng(2).normal(50, 10, 800).clip(0, 100)
     release = eps.quantile(values, 1.0, 0.3, bounds=(0, 100), entropy=seeded(4))

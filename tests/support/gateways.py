@@ -22,6 +22,7 @@ from epsilons.service.gateway import GatewayApp, Route
 from epsilons.service.holdings import open_holdings
 from epsilons.service.keys import Keys
 from epsilons.service.limits import Rates
+from epsilons.service.pages.ways import add_pages
 from epsilons.service.routes import ROUTES
 from epsilons.service.settings import Settings
 from epsilons.service.store import open_store
@@ -47,16 +48,17 @@ for line in sys.stdin:
 """
 
 
-def declare(folder: Path, name: str = "wages") -> Path:
+def declare(folder: Path, name: str = "wages", ledger: str = "", store: str = "sqlite:///gateway.store") -> Path:
     """A dataset file of the sixty people of `support.wages`, registered in a ledger of its own; the gateway's file."""
+    ledger = ledger or f"sqlite:///{name}.ledger"
     pyarrow.parquet.write_table(wages(), folder / f"{name}.parquet")
     (folder / f"{name}.toml").write_text(
-        f'name = "{name}"\nsource = "{name}.parquet"\nperson = "id"\nledger = "sqlite:///{name}.ledger"\n'
+        f'name = "{name}"\nsource = "{name}.parquet"\nperson = "id"\nledger = "{ledger}"\n'
         'threads = 1\n[bounds]\nwage = [0, 100]\nage = [15, 90]\n[keys]\nregion = ["north", "south"]\n'
         '[preferences]\ncolumn = "epsilon"\n'
     )
     eps.Dataset.register(**arguments_of(folder / f"{name}.toml"), confirm=True).close()
-    (folder / "gateway.toml").write_text(f'store = "sqlite:///gateway.store"\ndatasets = ["{name}.toml"]\n')
+    (folder / "gateway.toml").write_text(f'store = "{store}"\ndatasets = ["{name}.toml"]\n')
     return folder / "gateway.toml"
 
 
@@ -92,6 +94,7 @@ class Gateway:
         settings, self.folder = Settings.read(file), file.parent
         self.store = open_store(settings.store)
         self.app = GatewayApp(open_holdings(settings.datasets, self.folder), self.store, routes, self.folder)
+        add_pages(self.app)
         passing = itertools.count()
         self.app.rates = Rates(lambda: float(next(passing)))  # a second for each request
         self.keys = self.app.keys
@@ -105,6 +108,7 @@ class Gateway:
         key: str | None = None,
         once: str | None = None,
         headers: Mapping[str, str] | None = None,
+        query: str = "",
     ) -> Seen:
         sent: list[Any] = []
         content = b"" if body is None else body if isinstance(body, bytes) else json.dumps(body).encode()
@@ -120,7 +124,8 @@ class Gateway:
         shown += [] if key is None else [(b"authorization", b"Bearer " + key.encode())]
         shown += [] if once is None else [(b"idempotency-key", once.encode())]
         shown += [(name.encode(), value.encode()) for name, value in (headers or {}).items()]
-        await self.app({"type": "http", "method": method, "raw_path": path.encode(), "headers": shown}, receive, send)
+        scope = {"type": "http", "method": method, "raw_path": path.encode(), "headers": shown}
+        await self.app({**scope, "query_string": query.encode()}, receive, send)
         told = {name.decode(): value.decode() for name, value in sent[0]["headers"]}
         return Seen(sent[0]["status"], told, sent[1]["body"])
 

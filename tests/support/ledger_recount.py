@@ -19,6 +19,7 @@ def balances(lines: Iterable[Mapping[str, Any]]) -> dict[int, Balance]:
     head = "0" * 64
     granted: dict[int, int | None] = {}
     spent: defaultdict[int, int] = defaultdict(int)
+    earlier: defaultdict[int, int] = defaultdict(int)
     reserved: defaultdict[int, int] = defaultdict(int)
     people: defaultdict[int, int] = defaultdict(int)
     held: dict[int, dict[int, int]] = {}
@@ -27,17 +28,22 @@ def balances(lines: Iterable[Mapping[str, Any]]) -> dict[int, Balance]:
         head = hashlib.sha256(json.dumps(parts).encode()).hexdigest()
         assert (line["seq"], line["hash"]) == (place, head)
         body = json.loads(line["body"])
+        for made in body.get("made", ()):  # what earlier periods count for, where a grant is renewed
+            earlier[made["id"]] = json.loads(made.get("datasets", "{}")).get("renews", [0])[-1]
         match line["kind"]:
-            case "roster":
+            case "roster" | "renew":
                 for made in body["made"]:
                     granted[made["id"]], spent[made["id"]] = made["granted"], made["spent"]
                 for number, cohort, nano in body["carried"]:
                     held[number][cohort] = nano
                     reserved[cohort] += nano
-                for group in (*body["joined"], *body["moved"]):
+                for group in (*body.get("joined", ()), *body["moved"]):
                     people[group["target"]] += group["people"]
                 for group in body["moved"]:
                     people[group["origin"]] -= group["people"]
+                    if line["kind"] == "renew":  # as much is granted as before, and nothing of it is spent yet
+                        assert granted[group["origin"]] == granted[group["target"]]
+                        assert spent[group["target"]] == 0
             case "reserve":
                 held[body["number"]] = {cohort: nano for cohort, nano, *_ in body["charges"] if nano}
                 for cohort, nano in held[body["number"]].items():
@@ -53,7 +59,9 @@ def balances(lines: Iterable[Mapping[str, Any]]) -> dict[int, Balance]:
                     people[origin] -= group["people"]
                     people[target] += group["people"]
                     # Nobody has more left than before, or another promise.
-                    assert spent[target] == spent[origin] + group["rounded"] >= spent[origin]
+                    assert spent[target] + earlier[target] == spent[origin] + earlier[origin] + group["rounded"]
+                    assert spent[target] >= spent[origin]
+                    assert earlier[target] >= earlier[origin]
                     assert (granted[origin] is None) == (granted[target] is None)
                     assert (granted[target] or 0) <= (granted[origin] or 0)
                     assert reserved[origin] == reserved[target] == 0

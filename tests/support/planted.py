@@ -16,6 +16,7 @@ from dataclasses import dataclass, replace
 from datetime import datetime
 from fractions import Fraction
 from functools import cached_property
+from statistics import NormalDist
 from typing import Any, ClassVar
 from unittest.mock import patch
 
@@ -25,27 +26,34 @@ from numpy.typing import NDArray
 
 from epsilons import auditing
 from epsilons.auditing import ABSENT, LossBound, bound_loss, enumerate_losses
+from epsilons.dataset import public
 from epsilons.dataset.attempt import Attempt
+from epsilons.dataset.table import Dataset
 from epsilons.engines import readings
-from epsilons.guarantee import NANO
+from epsilons.errors import DataError
+from epsilons.guarantee import NANO, Guarantee
+from epsilons.measure import FEMTO, Measure
 from epsilons.mechanisms.base import Charges, Mechanism, Weighing, weighting_of
 from epsilons.mechanisms.exponential import ExponentialCount, ExponentialOrder, count_block
 from epsilons.mechanisms.minimum import Minimum
 from epsilons.mechanisms.mixed import MixedMean
 from epsilons.mechanisms.robust import Robust
-from epsilons.mechanisms.sample import Sample
+from epsilons.mechanisms.sample import Coins, Sample
 from epsilons.mechanisms.stretching import Stretching
 from epsilons.mechanisms.threshold import Threshold
 from epsilons.mechanisms.weighted import Weighted
 from epsilons.noise.coins import bernoulli
 from epsilons.noise.entropy import ALWAYS, Entropy
 from epsilons.noise.laplace import discrete_laplace_many
+from epsilons.noise.pmf import gaussian_log_normaliser
 from epsilons.noise.segments import SegmentSampler
 from epsilons.preferences import Levels, roster_of
-from epsilons.statistics import order
-from epsilons.statistics.additive import Axis, Part, product_distribution
-from epsilons.statistics.base import Coins, Question, Rest, Weighting, proportional
+from epsilons.statistics import gaussian, order
+from epsilons.statistics.additive import Laplace, Part
+from epsilons.statistics.base import Question, Rest, Weighting, proportional
 from epsilons.statistics.count import Count
+from epsilons.statistics.distributions import Axis, product_distribution
+from epsilons.statistics.gaussian import Gaussian
 from epsilons.statistics.histogram import Histogram
 from epsilons.statistics.order import Order
 from epsilons.statistics.outward import Cost, RankCost, outward
@@ -55,6 +63,8 @@ from epsilons.summaries import People, arrays
 from epsilons.summaries.arrays import STEPS, ArrayPeople, check_values
 from epsilons.summaries.cells import SortedCells
 from epsilons.testing import seeded
+from support.concentrated import cases as concentrated_cases
+from support.concentrated import largest_part, renyi
 from support.small_worlds import Pair, audit_by_the_package, audit_exactly, charged
 
 Law = tuple[NDArray[Any], NDArray[np.float64]]
@@ -257,8 +267,8 @@ class UnequalRanks(Weighing):
 class OneLevelsNoiseForAll(MixedMean):
     """Every level's sum gets the noise of the most open level."""
 
-    def _inverse(self, question: Question, grant: int) -> Fraction:
-        return super()._inverse(question, NANO)
+    def _law(self, question: Question, grant: int) -> Any:
+        return super()._law(question, NANO)
 
 
 # --- statistics with the wrong reach ---------------------------------------------------------------------------
@@ -353,6 +363,24 @@ def _one_null_moves_nobody_else() -> bool:
     columns = (pa.array([*times, last], pa.timestamp("ns")) for last in (datetime(2021, 1, 1), None))
     question, codes = Histogram(categories=(times[0],)), np.zeros(3, np.uint8)
     return all(arrays.tally(question, check_values(column, 3), codes, 1)[0].tolist() == [[2]] for column in columns)
+
+
+# --- a public column that is not public ---------------------------------------------------------------------------
+
+
+def _who_pays_depends_on_no_row() -> bool:
+    """Whatever stands in a person's second row, a question about the north charges the same people, or is refused."""
+    paid = set()
+    for second in ("north", "south"):
+        columns = {"id": [0, 0, 1, 2], "region": ["south", second, "north", "south"], "wage": [1.0, 2.0, 3.0, 4.0]}
+        given: dict[str, Any] = {"person": "id", "preferences": 1.0, "ledger": "memory", "rows_per_person": 2}
+        try:
+            with Dataset(pa.table(columns), **given, public=["region"]) as people:
+                people.sum("wage", bounds=(0, 5), where="region = 'north'", entropy=seeded(1))
+                paid.add(tuple(sorted(one.people for one in people.ledger.cohorts() if one.spent)))
+        except DataError:
+            continue
+    return len(paid) == 1
 
 
 # --- exponential mechanisms ------------------------------------------------------------------------------------
@@ -485,7 +513,7 @@ class SampleTwice(Sample):
         return tuple(None if c is None else 2 * c for c in super().charge(question, levels))
 
     def distribution(self, question: Question, people: People) -> Law:
-        axis = Axis(1, people.levels.size, self._inverse(question, people))
+        axis = Axis(1, people.levels.size, Laplace(self._inverse(question, people)))
         labels, given = [], []
         for weight, centre in self._samples(question, people):
             labels, logs = product_distribution([axis], [(1.0, [centre])])
@@ -531,7 +559,7 @@ class SampleThatTellsItsSize(SampleTwice):
         return Sample(self.threshold).charge(question, levels)
 
     def distribution(self, question: Question, people: People) -> Law:
-        axis = Axis(1, people.levels.size, self._inverse(question, people))
+        axis = Axis(1, people.levels.size, Laplace(self._inverse(question, people)))
         everything: dict[Any, float] = {}
         for weight, centre in self._samples(question, people):
             for label, log in zip(*product_distribution([axis], [(1.0, [centre])]), strict=True):
@@ -625,6 +653,48 @@ def _plant(
 def _break(name: str, check: Callable[[], bool], *replaced: tuple[Any, str, Any]) -> Plant:
     """A bug in any other code: the check must not hold once (module or class, name, instead) are replaced."""
     return Plant(name, Check(check), Check(check, replaced))
+
+
+# --- concentrated accounts -------------------------------------------------------------------------------------------
+
+
+def _rho_is_paid_for() -> bool:
+    """Of a count at the strictest strength, in exact fractions: nobody loses more rho than is charged."""
+    return all((largest_part(case) or 0) <= 1 for case in concentrated_cases("minimum", ["count"], [(0.7, 0.7, 0.7)]))
+
+
+def _narrow(self: Weighting, square: Fraction) -> Fraction:
+    """A standard deviation 5% small."""
+    return square * (NANO * self.one * Fraction(95, 100) / self.rate) ** 2
+
+
+def _replacing_is_paid_for() -> bool:
+    """A sum of values from -1 to 1 with Gaussian noise, at rho for an absence: a swap moves it twice as far."""
+    variance, cells = 8.0, np.arange(-200, 201)
+    promised = Guarantee("absent", ((NANO, FEMTO // 16),), measure=Measure(Fraction(1, 10**6)))
+    ((_, allowed),) = promised.with_neighbors("replace").losses
+    laws = [-((cells - away) ** 2) / (2 * variance) for away in (-1, 1)]
+    laws = [law - math.log(np.exp(law).sum()) for law in laws]
+    return all(
+        renyi(laws[0], laws[1], order) <= order * (allowed or 0) / FEMTO * (1 + 1e-9) for order in (1.5, 2.0, 8.0)
+    )
+
+
+def _twice(self: Guarantee, neighbors: str) -> Guarantee:
+    """As if rho grew like epsilon."""
+    return replace(self, neighbors=neighbors, losses=tuple((g, None if e is None else 2 * e) for g, e in self.losses))
+
+
+def _gaussian_is_exact() -> bool:
+    """Noise of deviation 1/2 as a release draws it: 0 comes up with a chance of 0.7866, not 0.6827 as by rounding."""
+    drawn = Gaussian(Fraction(1, 4)).draw(seeded(8), 4000)
+    return abs(drawn.count(0) / len(drawn) - math.exp(-gaussian_log_normaliser(Fraction(1, 4)))) < 0.03
+
+
+def _by_floats(entropy: Any, variance: Fraction) -> int:
+    """A float Gaussian, rounded."""
+    uniform = (entropy.bits(53) + 0.5) / 2**53
+    return round(NormalDist(0, math.sqrt(variance)).inv_cdf(uniform))
 
 
 COUNT, SUM = Question(Count()), Question(Sum((-1.0, 2.0)))
@@ -800,6 +870,11 @@ PLANTS: tuple[Plant, ...] = (
     ),
     _plant("a secret that is not listed", Minimum(), UnlistedSecret(), COUNT, ALIKE, BITS, claim=ClaimToTheAuditor),
     _break(
+        "a public column that is not public",
+        _who_pays_depends_on_no_row,
+        (public, "check_alike", lambda name, unsaid, differs: None),
+    ),
+    _break(
         "an auditor with an absolute tolerance",
         _auditor_sees_a_small_excess,
         (auditing, "_divide", _divide_absolutely),
@@ -810,4 +885,7 @@ PLANTS: tuple[Plant, ...] = (
         (auditing, "_read_law", _read_listed),
     ),
     _break("a conversion that looks for nulls", _one_null_moves_nobody_else, (readings, "_of_arrow", read_by_nulls)),
+    _break("Gaussian deviation 5% small", _rho_is_paid_for, (Weighting, "variance", _narrow)),
+    _break("a replaced person counted at 2 rho", _replacing_is_paid_for, (Guarantee, "with_neighbors", _twice)),
+    _break("a float Gaussian", _gaussian_is_exact, (gaussian, "discrete_gaussian", _by_floats)),
 )

@@ -67,7 +67,7 @@ def test_a_confidence_may_be_of_any_type() -> None:
 def test_options_know_their_fronts() -> None:
     assert list(options_of(ARRAYS)) == [
         "mechanism", "threshold", "rescale", "neighbors", "assume", "spread", "density", "location", "for_interval",
-        "privacy", "group_epsilons", "scale", "gamma", "inside", "share", "missing", "complete", "entropy",
+        "privacy", "group_epsilons", "scale", "gamma", "inside", "share", "missing", "complete", "delta", "entropy",
     ]  # fmt: skip
     assert list(options_of(TABLES)) == [
         "mechanism", "threshold", "rescale", "assume", "spread", "density", "location", "for_interval", "privacy",

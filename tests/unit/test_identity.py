@@ -89,6 +89,7 @@ def test_statistics_of_different_kinds_differ() -> None:
 
 #: Options that are part of a key elsewhere (which rows, the dataset's terms), or make no other question.
 ELSEWHERE = {"where", "by", "missing", "complete", "neighbors", "group_epsilons", "fresh", "analyst", "for_interval"}
+ELSEWHERE |= {"delta"}  # of a table it is a term of the ledger
 GIVEN: dict[str, Any] = {
     "mechanism": "sample",
     "threshold": 0.5,

@@ -30,7 +30,7 @@ def test_a_plan_draws_one_curve_per_mechanism(plan: eps.Plan) -> None:
     names = {line.get_label() for line in axes.get_lines()}
     assert names == {r.mechanism for r in plan.rows} - {plan.best.mechanism} | {f"{plan.best.mechanism} (best)"}
     assert "mean in [0, 100]" in axes.get_title()
-    assert "no level's expected mean is further than" in axes.get_title()
+    assert "no level's expected mean, weighted by how many of it count, is further than" in axes.get_title()
     assert axes.get_yscale() == "log"
     thick = [line for line in axes.get_lines() if line.get_linewidth() > 2]
     assert [line.get_label() for line in thick] == [f"{plan.best.mechanism} (best)"]

@@ -358,3 +358,21 @@ def test_a_model_of_whom_nobody_may_count_has_no_error() -> None:
     there = eps.linear_regression(X, y, epsilons, **BOUNDS, mechanism="weighted", entropy=seeded(1))
     assert there.error is not None
     assert "in predicted values" in str(there)
+
+
+@pytest.mark.parametrize(("people", "slope"), [(2000, 0.0), (2000, 0.1), (300, 0.0), (300, 0.3)])
+def test_the_error_of_a_model_knows_where_nothing_shows(people: int, slope: float) -> None:
+    """Of features that are uniform on [-1, 1]: without any effect it was two to three times too large."""
+    random, d, scale = np.random.default_rng(people), 4, 20.0
+    exact, targets = people * np.diag([1.0, *[1 / 3] * d]), people * np.array([0.1, *[slope / 3] * d])
+    model, squares, stated = np.array([0.1, *[slope] * d]), [], []
+    for _ in range(200):
+        noise = random.laplace(0, scale, (d + 1, d + 1)) / 2
+        noise = np.triu(noise) + np.triu(noise, 1).T + np.diag(np.diag(noise))
+        noise[0, 0] = 0.0
+        vector = targets + random.laplace(0, scale / 2, d + 1)
+        loss = noisy_loss.NoisyLoss(exact + noise, vector, scale, scale / 2, people, counted=True)
+        off = loss.minimise() - model
+        squares.append(off[0] ** 2 + float(off[1:] @ off[1:]) / 3)
+        stated.append(math.sqrt(loss.error))
+    assert 1 / 1.5 <= np.mean(stated) / math.sqrt(np.mean(squares)) <= 1.9

@@ -6,18 +6,22 @@ place of the rest, and what is publicly known of a contribution (`Facts`).
 
 import math
 from abc import ABC, abstractmethod
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, replace
 from fractions import Fraction
 from functools import cached_property, lru_cache
 from typing import Any, ClassVar, Self, cast
 
 import numpy as np
 
-from epsilons.accuracy.intervals import ErrorBar, ErrorModel, FractionBar
+from epsilons.accuracy.gaussian import cut_square, gaussian_fraction, gaussian_model, mean_between
+from epsilons.accuracy.intervals import ErrorBar, ErrorModel, FractionBar, most_ones
+from epsilons.accuracy.weightings import Weightings
 from epsilons.guarantee import NANO
 from epsilons.preferences import Levels
-from epsilons.statistics.additive import Additive, Moments
+from epsilons.statistics.additive import Additive
 from epsilons.statistics.base import Answer, Floats, Question, Rest, Weighting, equivalent_scale
+from epsilons.statistics.gaussian import equivalent_scales
+from epsilons.statistics.moments import Moments
 
 Bars = tuple[ErrorBar, ...] | None
 #: The error of a number, or a dict with that of each; None where nothing honest can be said.
@@ -49,11 +53,9 @@ class Facts:
         self.statistic, self.moments, (self.low, self.high) = statistic, statistic.guess(question), statistic.extremes
         self.centre, self.max_error = statistic.centre, statistic.max_error
         self.origin, self.coin_origin = statistic.origin, statistic.coin_origin
-        #: Whether everyone is counted once or not at all.
-        self.ones = statistic.one_each
+        self.ones = statistic.one_each  # whether everyone is counted once or not at all
         self.divisor, self.limits = statistic.divisor(people), statistic.limits(people)
-        #: How far an answer can be off at all: it is cut to what is possible.
-        self.width = float(self.limits[1] - self.limits[0])
+        self.width = float(self.limits[1] - self.limits[0])  # how far an answer, cut to what is possible, can be off
         self.made_up = list(filter(statistic.makes_up_for, Rest))
         parts = zip(statistic.parts, statistic.units, strict=True)
         self.parts = [(unit, part.reach[question.neighbors], float(part.share)) for part, unit in parts]
@@ -63,24 +65,12 @@ facts_of = lru_cache(maxsize=256)(Facts)  # every mechanism that is compared ask
 
 
 @dataclass(frozen=True, eq=False)
-class Weightings:
-    """Several weightings at once, in floats: rows of expected weights by level, and what weight one costs in each."""
-
-    fractions: Floats
-    rate: Floats
-    one: int
-    rest: Rest
-    sampled: bool = False
-    effects: dict[Question, Any] = field(default_factory=dict, repr=False)
-
-
-@dataclass(frozen=True, eq=False)
 class Effect:
     """What a weighting does to everybody's contribution, on the scale of the answer's total over people.
 
     `fractions` is the expected weight of a person by level (with `sampled` the chance of a coin); the weighted sum is
     multiplied by `factor`. `laplace` are the scales of the noise in the finished answer, `scales` those of each part in
-    its own integers, per person's worth of weight. Several effects at once are rows, with an array for each number.
+    its own integers, per person's worth of weight, or such of `gaussian` noises as large. Several effects are rows.
     """
 
     facts: Facts
@@ -93,6 +83,7 @@ class Effect:
     scales: tuple[Any, ...]
     sampled: bool
     rest: Rest
+    gaussian: bool
 
     @classmethod
     def of(cls, question: Question, levels: Levels, weighting: Weighting | Weightings) -> Self:
@@ -104,17 +95,19 @@ class Effect:
 
     @classmethod
     def _of(cls, question: Question, levels: Levels, weighting: Weighting | Weightings) -> Self:
-        people, sizes, one = levels.size, np.array(levels.sizes, float), weighting.one
-        facts = facts_of(question, people)
-        rate: Any = float(weighting.rate) if isinstance(weighting.rate, Fraction) else weighting.rate
+        people, sizes, facts = levels.size, np.array(levels.sizes, float), facts_of(question, levels.size)
+        one, rate = weighting.one, cast(Any, weighting.rate)
+        rate = float(rate) if isinstance(rate, Fraction) else rate
         inverses = np.array([share * rate / (NANO * reach * one) for _, reach, share in facts.parts])
         fractions, sampled, steps = weighting.fractions, weighting.sampled, equivalent_scale(inverses)
+        if normal := question.measure.delta is not None and not sampled:
+            steps = equivalent_scales(question, rate, one)
         made_up = weighting.rest in facts.made_up
         factor: Any = people / np.maximum(fractions @ sizes, 1e-300) if made_up else 1.0 + 0.0 * rate
         scales = [factor / facts.divisor * step / one for step in steps]
         laplace = [part[0] * scale for part, scale in zip(facts.parts, scales, strict=True)]
         noise = tuple(laplace), tuple(scales)
-        return cls(facts, sizes, people, levels.left_out, fractions, factor, *noise, sampled, weighting.rest)
+        return cls(facts, sizes, people, levels.left_out, fractions, factor, *noise, sampled, weighting.rest, normal)
 
     @cached_property
     def multipliers(self) -> Floats:
@@ -244,9 +237,11 @@ class SumAccuracy(Accuracy):
         gaps, facts = effect.multipliers - 1, effect.facts
         offset = math.hypot(moments.mean - effect.base, moments.location)
         bias = offset * np.abs(gaps @ effect.sizes - effect.left_out) / facts.divisor
-        # How far levels may lie is told in the guessed spread; of ones, in that of as many as there are.
-        told = moments.variance if facts.ones else facts.moments.variance
-        bias = bias + question.assume * math.sqrt(told) * effect.drift
+        # How far levels may lie is told in the guessed spread; of ones, in that of as many as there are, or may be.
+        told, far = (moments if facts.ones else facts.moments).variance, moments.slope * question.assume * effect.drift
+        if facts.ones and moments.slope > 1:
+            told = most_ones(moments.mean, float(far) / effect.people)
+        bias = bias + far * math.sqrt(told)
         luck = _within(facts, moments, question.assume) * (gaps**2 @ effect.sizes + effect.left_out)
         before = bias**2 + luck / facts.divisor**2 + effect.coins(moments)
         if question.assume > 0:  # what is assumed may allow for more than values within bounds can do
@@ -297,10 +292,8 @@ class LinearAccuracy(SumAccuracy):
         effect = Effect.of(question, levels, weighting)
 
         def expect(number: float) -> float:
-            moments, shown = _seen(question, effect, number, likely=True), _shown(effect, number)
-            square = float(self.expected_errors(question, effect, moments)) ** 2
-            lost = 0.0 if math.isinf(question.assume) else float(cut_off(effect, shown))
-            return min(effect.facts.width, math.sqrt(max(square - lost, 0.0)))
+            square = float(self.expected_errors(question, effect, _seen(question, effect, number, likely=True))) ** 2
+            return min(effect.facts.width, math.sqrt(max(square - float(cut_off(effect, _shown(effect, number))), 0.0)))
 
         return answer.each(expect)
 
@@ -332,6 +325,8 @@ def cut_off(effect: Effect, mean: float) -> Any:
     off, b = (mean - effect.base) * short / facts.divisor, np.maximum(scale, 1e-300)
     answer = mean * effect.people / facts.divisor + off
     below, above = np.maximum(answer - facts.limits[0], 0.0), np.maximum(facts.limits[1] - answer, 0.0)
+    if effect.gaussian:
+        return cut_square(b, below, off) + cut_square(b, above, -off)
     return b * ((b + below - off) * np.exp(-below / b) + (b + above + off) * np.exp(-above / b))
 
 
@@ -351,6 +346,8 @@ def _likely(effect: Effect, number: float) -> float:
     facts, (scale,) = effect.facts, effect.laplace
     shown, width = _shown(effect, number), facts.high - facts.low
     b = min(max(float(scale) * facts.divisor / (effect.reached * effect.people), 1e-9 * width), 1e4 * width)
+    if effect.gaussian:
+        return shown + mean_between(b, shown - facts.low, facts.high - shown)
     below, above = ((end / b, math.exp(-end / b)) for end in (shown - facts.low, facts.high - shown))
     return shown + b * (below[1] * (1 + below[0]) - above[1] * (1 + above[0])) / (2 - below[1] - above[1])
 
@@ -367,27 +364,29 @@ def _seen(question: Question, effect: Effect, number: float, likely: bool = Fals
     # Whoever is in it lies off the base by luck, too, which errors count by itself.
     off, weights = _shown(effect, number) - effect.base, effect.multipliers
     luck = seen.variance * float(weights**2 @ effect.sizes) / (effect.reached * effect.people) ** 2
-    return replace(seen, mean=effect.base + math.copysign(math.sqrt(max(off**2 - luck, 0.0)), off))
+    mean = effect.base + math.copysign(math.sqrt(max(off**2 - luck, 0.0)), off)
+    return replace(seen, mean=mean, slope=effect.undone[0])
 
 
 def _worst_bar(effect: Effect, moments: Moments) -> ErrorModel:
     """If nothing is assumed about how preferences and values relate, all that weights leave out is a bound."""
     population = math.sqrt(moments.most * effect.people) / effect.facts.divisor
     found = (math.sqrt(effect.worst_coins()), population, float(effect.worst_bias))
-    return ErrorModel(effect.laplace, *found, grid=effect.grid, limits=effect.facts.limits)
+    make = gaussian_model if effect.gaussian else ErrorModel
+    return make(effect.laplace, *found, 1.0, 0.0, effect.grid, limits=effect.facts.limits)
 
 
 def _error_model(question: Question, effect: Effect, moments: Moments, related: float) -> ErrorModel:
     """Around answer*slope + shift, with what related levels may add as a bound."""
     (slope, shift), divisor = effect.undone, effect.facts.divisor
     gaps = slope * effect.multipliers - 1
-    moments = replace(moments, variance=moments.most)
-    luck = moments.variance * float(gaps**2 @ effect.sizes + effect.left_out) / divisor**2
-    normal = math.sqrt(luck + slope**2 * effect.coins(moments))
-    population = math.sqrt(moments.variance * effect.people) / divisor
+    luck = moments.most * float(gaps**2 @ effect.sizes + effect.left_out) / divisor**2
+    normal = math.sqrt(luck + slope**2 * effect.coins(replace(moments, variance=moments.most)))
+    population = math.sqrt(moments.most * effect.people) / divisor
     bound = slope * question.assume * related * float(effect.drift)
     laplace = tuple(slope * scale for scale in effect.laplace)
-    return ErrorModel(laplace, normal, population, bound, slope, shift, slope * effect.grid, effect.facts.limits)
+    make, limits = gaussian_model if effect.gaussian else ErrorModel, effect.facts.limits
+    return make(laplace, normal, population, bound, slope, shift, slope * effect.grid, limits=limits)
 
 
 def _fraction_bar(question: Question, effect: Effect, shown: float) -> FractionBar:
@@ -397,4 +396,5 @@ def _fraction_bar(question: Question, effect: Effect, shown: float) -> FractionB
     noise, luck = slope * effect.laplace[0], float(gaps**2 @ effect.sizes + effect.left_out)
     ones, zeros = (slope**2 * float(effect.coins(Moments(mean, 0.0))) for mean in (1.0, 0.0))
     known = (effect.people, noise, luck, ones, question.assume, slope * float(effect.drift))
-    return FractionBar(*known, slope, shift, slope * effect.grid, zeros, question.assume * shown)
+    bar = FractionBar(*known, slope, shift, slope * effect.grid, zeros, question.assume * shown)
+    return gaussian_fraction(bar) if effect.gaussian else bar

@@ -171,6 +171,7 @@ class RatioBar(ErrorBar):
     bound: float = 0.0
     alike: float = 1.0
     paired: bool = False
+    gaussian: ClassVar[bool] = False
 
     def interval(self, value: float, confidence: float, population: bool) -> tuple[float, float]:
         """Every mean within the bounds that the noisy sum and number of rows do not contradict."""
@@ -187,12 +188,37 @@ class RatioBar(ErrorBar):
                 scales = (self.sum_scale * (1 - away / half) / 2, self.sum_scale * (1 + away / half) / 2)
             coarse = abs(away) * self.grid if self.rows_scale < 3 * self.grid else 0.0
             apart = abs(self.sum - away * self.rows) - self.bound - coarse
-            return apart <= 0 or chance_within(scales, normal, apart) <= confidence
+            spread = math.hypot(normal, *(math.sqrt(2) * scale for scale in scales)) if self.gaussian else normal
+            return apart <= 0 or chance_within(() if self.gaussian else scales, spread, apart) <= confidence
 
         first, last = (end if possible(end) else bisect(value, end, possible, 20)[1] for end in (low, high))
         p, q = (first - low) / (high - low), (high - last) / (high - low)
         down, up = p * self.alike / (p * self.alike + 1 - p), q * self.alike / (q * self.alike + 1 - q)
         return (first, last) if self.alike == 1 else (low + down * (high - low), high - up * (high - low))
+
+
+@dataclass(frozen=True)
+class GaussianRatioBar(RatioBar):
+    """The same of sums with Gaussian noise, whose standard deviations are those of the Laplace noises."""
+
+    gaussian: ClassVar[bool] = True
+
+
+def most_ones(shown: float, far: float) -> float:
+    """The variance of ones where as many as may be seem to be a part `shown`: p = shown + far*sqrt(p(1 - p))."""
+    middle = shown + far**2 / 2
+    part = (middle + math.sqrt(max(middle**2 - (1 + far**2) * shown**2, 0.0))) / (1 + far**2)
+    return part * (1 - part)
+
+
+def cut_noise(scale: float, width: float) -> float:
+    """The mean square of Laplace noise in answers that are cut to a range so wide, at the worst truth within it.
+
+    Of noise of scale b, d above the one end and e below the other: 2b^2 - b ((b + d) exp(-d/b) + (b + e) exp(-e/b)).
+    """
+    b, below = min(max(scale, 1e-9 * width), 1e4 * width), np.linspace(0.0, width, 65)
+    lost = [(b + away) * np.exp(-away / b) for away in (below, width - below)] if width > 0 else [2 * b]
+    return float(np.max(2 * b**2 - b * sum(lost)))
 
 
 def laplace_tail(reach: Any, scale: float) -> Any:

@@ -10,8 +10,8 @@ from typing import Any, cast
 
 from epsilons.accuracy.additive import Effect, Errors, SumAccuracy
 from epsilons.preferences import Levels
-from epsilons.statistics.additive import Moments
 from epsilons.statistics.base import Answer, Floats, Question, Weighting
+from epsilons.statistics.moments import Moments
 from epsilons.statistics.noisy_loss import INTERCEPT_SQUARE, WEIGHT_SQUARE
 from epsilons.statistics.regression import MEAN_SQUARE, LinearRegression, Regression
 from epsilons.summaries.models import MODEL_STEPS

@@ -12,10 +12,11 @@ from typing import ClassVar, cast
 
 import numpy as np
 
-from epsilons.accuracy.additive import Accuracy, Bars, Errors, Weightings, uneven
+from epsilons.accuracy.additive import Accuracy, Bars, Errors, uneven
 from epsilons.accuracy.count import price_curve
 from epsilons.accuracy.intervals import normal_quantile
 from epsilons.accuracy.quantiles import PeopleWeights, QuantileBar, bars_of, indicator_variance, weigh_people
+from epsilons.accuracy.weightings import Weightings
 from epsilons.guarantee import NANO, to_epsilon
 from epsilons.preferences import Levels
 from epsilons.statistics.base import Answer, Floats, Question, Weighting

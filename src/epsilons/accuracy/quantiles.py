@@ -41,7 +41,8 @@ class QuantileBar(ErrorBar):
 
     `luck` and `population` are standard deviations of G at the quantile: of who weighs how much, and of who happened to
     be on the roster; `slack` is how far a relation of preferences and values can move it; `drawn` is the standard
-    deviation that the answer's own draw adds, in the same unit of weight; `step` lies between two grid points.
+    deviation that the answer's own draw adds, in the same unit of weight; `step` lies between two grid points. `whole`
+    is the weight of all cells where everyone has a value for certain, so that it is public.
     """
 
     no_error: ClassVar[str] = "It is not clear how much lies on either side; the interval says what is certain."
@@ -55,6 +56,7 @@ class QuantileBar(ErrorBar):
     population: float
     slack: float
     drawn: float
+    whole: float | None = None
 
     def interval(self, value: float, confidence: float, population: bool) -> tuple[float, float]:
         """On the grid, and half a step more on either side: so far values may have been rounded to it."""
@@ -85,11 +87,14 @@ class QuantileBar(ErrorBar):
         bounds: then how far off the answer is depends on values that were not seen.
         """
         low, high = self._on_grid(value, 0.95, population=False)
-        reach, whole = float(self._reach(0.95, population=False).max(initial=0.0)), float(sum(self.weights))
-        if (low, high) == self.bounds or min(self.q, 1 - self.q) * certain_weight(self.weights) <= reach:
+        reach = float(self._reach(0.95, population=False).max(initial=0.0))
+        whole, certain = sum(self.weights), certain_weight(self.weights)
+        whole, certain = (whole, certain) if self.whole is None else (self.whole, self.whole)
+        if (low, high) == self.bounds or min(self.q, 1 - self.q) * certain <= reach:
             return None
         curve = rising(np.array([-self.q * whole, *rising(self._heights()), (1 - self.q) * whole]))
-        left, middle, right = (float(np.interp(height, curve, self._places)) for height in (-reach, 0.0, reach))
+        far = min(reach, min(self.q, 1 - self.q) * whole / 2)  # the other half may lie anywhere up to the bounds
+        left, middle, right = (float(np.interp(height, curve, self._places)) for height in (-far, 0.0, far))
         sides = [away for end, away in ((low, middle - left), (high, right - middle)) if end not in self.bounds]
         rounding = self.step / math.sqrt(12)
         if not sides:  # one value at a bound, which nearly everybody has
@@ -98,8 +103,8 @@ class QuantileBar(ErrorBar):
         drawn = math.hypot(self.luck, self.drawn) / math.sqrt(2) * _LAPLACE
         moved = np.concatenate([drawn - self.slack, drawn + self.slack])
         shown = float(np.mean((np.interp(moved, curve, self._places) - middle) ** 2))
-        even = (off * side / reach) ** 2
-        gap = self._gap(value, (low, high), (left, right), reach / max(side, self.step), off)
+        even = (off * side / far) ** 2
+        gap = self._gap(value, (low, high), (left, right), far / max(side, self.step), off)
         coarse = self._coarse(value, np.searchsorted(curve, moved).clip(1, len(curve) - 1) - 1, reach)
         return min(math.sqrt(max((even + shown) / 2, gap, coarse) + rounding**2), self.bounds[1] - self.bounds[0])
 
@@ -150,34 +155,40 @@ class QuantileBar(ErrorBar):
         return np.array([self.bounds[0], *(cut + self.step / 2 for cut in self.cuts), self.bounds[1]])
 
     def _heights(self) -> Floats:
-        return Bracket(0, tuple(range(len(self.cuts))), self.weights).heights(self.q)
+        """G at each cut; with a public weight W by both sides of it, L and W - R, as much by each as it is certain."""
+        upto, cells = np.cumsum(self.weights), len(self.weights)
+        if self.whole is None:
+            return np.asarray(upto[:-1] - self.q * upto[-1])
+        return np.asarray(upto[:-1] + np.arange(1, cells) / cells * (self.whole - upto[-1]) - self.q * self.whole)
 
     def _reach(self, confidence: float, population: bool) -> Floats:
         normal = math.hypot(self.luck, self.population) if population else self.luck
-        return self.slack + noise_reach(len(self.weights), self.q, normal, confidence)
+        return self.slack + noise_reach(len(self.weights), self.q, normal, confidence, self.whole is not None)
 
 
 @lru_cache(maxsize=256)
-def noise_reach(cells: int, q: float, normal: float, confidence: float) -> Floats:
-    """For each cut j: z with P(|(1-q)*(j noises) - q*(the other noises) + normal| <= z) = confidence.
+def noise_reach(cells: int, q: float, normal: float, confidence: float, public: bool = False) -> Floats:
+    """For each cut j: z with P(|p*(j noises) - (1-p)*(the other noises) + normal| <= z) = confidence.
 
-    The characteristic function (1 + (1-q)^2 t^2)^-j (1 + q^2 t^2)^-(cells-j) exp(-normal^2 t^2/2) is inverted for all
-    cuts at once. Where the confidence is closer to 1 than that resolves, the tail falls no slower than that of twice
-    the widest noise.
+    p is 1-q, or 1-j/cells where the weight of all cells is public. The characteristic function
+    (1 + p^2 t^2)^-j (1 + (1-p)^2 t^2)^-(cells-j) exp(-normal^2 t^2/2) is inverted for all cuts at once. Where the
+    confidence is closer to 1 than that resolves, the tail falls no slower than that of twice the widest noise.
     """
     left = np.arange(1, cells)[:, None]
-    variance = 2 * (left * (1 - q) ** 2 + (cells - left) * q**2) + normal**2
+    p = 1 - left / cells if public else np.full_like(left, 1 - q, float)
+    variance = 2 * (left * p**2 + (cells - left) * (1 - p) ** 2) + normal**2
     span = 20 * float(np.sqrt(variance.max(initial=1.0)))
     t = (np.arange(_FREQUENCIES) + 0.5) * math.pi / span
-    phi = np.exp(-left * np.log1p(((1 - q) * t) ** 2) - (cells - left) * np.log1p((q * t) ** 2) - (normal * t) ** 2 / 2)
+    sides = left * np.log1p((p * t) ** 2) + (cells - left) * np.log1p(((1 - p) * t) ** 2)
+    phi = np.exp(-sides - (normal * t) ** 2 / 2)
     sure = min(confidence, _RESOLVED)
     inside, outside = np.zeros(cells - 1), np.full(cells - 1, span / 2)
     for _ in range(20):
         middle = (inside + outside) / 2
         within = 2 / span * (np.sin(middle[:, None] * t) * phi / t).sum(axis=1)
         inside, outside = np.where(within < sure, middle, inside), np.where(within < sure, outside, middle)
-    beyond = 2 * max(q, 1 - q) * math.log((1 - sure) / (1 - confidence)) if confidence > sure else 0.0
-    return np.asarray(outside + beyond)
+    widest = np.maximum(p, 1 - p)[:, 0]
+    return np.asarray(outside + 2 * widest * math.log(max((1 - sure) / (1 - confidence), 1.0)))
 
 
 @lru_cache(maxsize=16)
@@ -194,9 +205,11 @@ def bars_of(
         cells = len(bracket.weights)
         drawn = math.sqrt(8 * (1 - split.pull(q, cells))) * float(split.cells / split.first)
         parts = _unknown(question, levels, weighting, weights, bracket)
+        public = statistic.scope is None and weighting.coins is None
+        whole = float(weights @ np.array(levels.sizes, float)) if public else None
         cuts = tuple(float(statistic.value(cut)) for cut in bracket.cuts)
         facts = (statistic.bounds, float(statistic.spacing), q, cuts, bracket.weights)
-        made.append(QuantileBar(*facts, *parts, drawn))
+        made.append(QuantileBar(*facts, *parts, drawn, whole))
     return tuple(made)
 
 

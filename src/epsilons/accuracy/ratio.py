@@ -17,15 +17,18 @@ from typing import Any, ClassVar, cast
 import numpy as np
 
 from epsilons.accuracy.additive import Bars, Effect, Errors, SumAccuracy
-from epsilons.accuracy.intervals import RatioBar, laplace_quantile
+from epsilons.accuracy.gaussian import normal_noises
+from epsilons.accuracy.intervals import GaussianRatioBar, RatioBar, laplace_quantile
 from epsilons.preferences import Levels
-from epsilons.statistics.additive import LEAST_PART, Moments
+from epsilons.statistics.additive import LEAST_PART
 from epsilons.statistics.base import Answer, Floats, Question, Weighting
+from epsilons.statistics.moments import Moments
 from epsilons.statistics.total import CENTRED, Mean
 from epsilons.summaries.arrays import STEPS
 
-#: Two independent Laplace noises of scale 1, in equally likely places: a lattice of Fibonacci's numbers.
-_LAPLACE_PAIRS = laplace_quantile(((np.outer((1, 610), np.arange(987)) % 987) + 0.5) / 987)
+#: Equally likely places of two independent noises, a lattice of Fibonacci's numbers; and Laplace noises of scale 1.
+_PLACES = ((np.outer((1, 610), np.arange(987)) % 987) + 0.5) / 987
+_LAPLACE_PAIRS = laplace_quantile(_PLACES)
 #: A mean of rows has no error where their noisy number is less than so many standard deviations of its noise.
 CERTAIN = 3
 
@@ -37,8 +40,8 @@ class RatioAccuracy(SumAccuracy):
 
     def noise(self, effect: Effect, moments: Moments) -> Any:
         """The mean square error of the answer itself at evenly spread noises, cut off at the bounds."""
-        half, pairs = effect.facts.max_error / 2, zip(effect.scales, _LAPLACE_PAIRS, strict=True)
-        noises = [np.asarray(scale)[..., None] * noise for scale, noise in pairs]
+        half, places = effect.facts.max_error / 2, _normal_pairs() if effect.gaussian else _LAPLACE_PAIRS
+        noises = [np.asarray(scale)[..., None] * noise for scale, noise in zip(effect.scales, places, strict=True)]
         rows, one_row = np.asarray(moments.rows)[..., None], np.asarray(effect.factor)[..., None] / effect.people
         off, (sum_off, rows_off) = moments.off / half, _centred(effect, *noises)
         found = np.clip((off * rows + sum_off) / np.maximum(rows + rows_off, one_row), -1.0, 1.0)
@@ -80,6 +83,11 @@ class RatioAccuracy(SumAccuracy):
         """One bar for each group; if nothing is assumed about who counts, whatever weights that differ can do."""
         seen = _see(question, levels, weighting, answer)
         return tuple([one.bar(question, 1 / weighting.one) for one in seen])
+
+
+@lru_cache(maxsize=1)
+def _normal_pairs() -> Any:
+    return normal_noises(_PLACES)
 
 
 def _centred(effect: Effect, first: Any, second: Any) -> list[Any]:
@@ -161,7 +169,7 @@ class RowsSeen:
         # What is told of levels' means is allowed for also where the answer shows a smaller spread than was guessed.
         told = math.sqrt(effect.facts.moments.variance) * (self.rows_noise + max(self.rows, 0.0))
         related = 0.0 if nothing else question.assume * max(spread, told) * float(effect.drift) * weight
-        return RatioBar(
+        return (GaussianRatioBar if effect.gaussian else RatioBar)(
             statistic.bounds,
             half * self.sum * weight,
             self.rows * weight,

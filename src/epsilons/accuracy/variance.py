@@ -15,11 +15,12 @@ from typing import Any, ClassVar, cast
 import numpy as np
 
 from epsilons.accuracy.additive import Bars, Effect, Errors, SumAccuracy
+from epsilons.accuracy.gaussian import normal_noises
 from epsilons.accuracy.intervals import ErrorBar, laplace_quantile, normal_quantile
 from epsilons.accuracy.ratio import CERTAIN
 from epsilons.preferences import Levels
-from epsilons.statistics.additive import Moments
 from epsilons.statistics.base import Answer, Floats, Question, Weighting
+from epsilons.statistics.moments import Moments
 from epsilons.statistics.variance import SQUARE, Variance
 from epsilons.summaries.arrays import STEPS
 
@@ -112,7 +113,8 @@ class VarianceAccuracy(SumAccuracy):
             sums = (mean * enough, (spread + mean**2) * enough, rows)
             one_row = float(effect.factor) / effect.people if effect.facts.statistic.scope is not None else 0.0
             luck = 0.0 if nothing and not effect.sampled else luck * square * slope
-            bars.append(VarianceBar(square, sums, scales, luck, population, bound, one_row))
+            kind = GaussianVarianceBar if effect.gaussian else VarianceBar
+            bars.append(kind(square, sums, scales, luck, population, bound, one_row))
         return tuple(bars)
 
 
@@ -133,10 +135,11 @@ class VarianceBar(ErrorBar):
     population: float
     bound: float
     one_row: float
+    gaussian: ClassVar[bool] = False
 
     def interval(self, value: float, confidence: float, population: bool) -> tuple[float, float]:
         """Every variance that the noisy sums do not contradict."""
-        noises, luck = _nodes()
+        noises, luck = _nodes(self.gaussian)
         first, squares, *rest = (scale * noise for scale, noise in zip(self.scales, noises, strict=False))
         rows = self.sums[2] - (squares + rest[0] if rest else 0.0)
         count = np.maximum(rows, max(self.one_row, 1e-300))
@@ -148,6 +151,13 @@ class VarianceBar(ErrorBar):
         low = np.quantile(np.where(unknown, 0.0, found), outer) - self.bound
         high = np.quantile(np.where(unknown, self.square, found), 1 - outer) + self.bound
         return float(min(max(low, 0.0), self.square)), float(min(max(high, 0.0), self.square))
+
+
+@dataclass(frozen=True)
+class GaussianVarianceBar(VarianceBar):
+    """The same of sums with Gaussian noise."""
+
+    gaussian: ClassVar[bool] = True
 
 
 def _each(effect: Effect, answer: Answer) -> list[tuple[float, float, float]]:
@@ -220,7 +230,7 @@ def _varied(effect: Effect, variance: float, first: float, true: float) -> Any:
 
 def _errors(effect: Effect, first: float, true: float, varied: Any, expected: float) -> Floats:
     """RMSE in units of h^2 where the mean lies `first` from the centre and the variance is `true`, in units of h."""
-    noises, luck = _nodes()
+    noises, luck = _nodes(effect.gaussian)
     scales = [np.asarray(scale)[..., None] / STEPS for scale in effect.scales]
     mean_off, squares_off, *rest = (scale * noise for scale, noise in zip(scales, noises, strict=False))
     if rest:
@@ -238,8 +248,8 @@ def _errors(effect: Effect, first: float, true: float, varied: Any, expected: fl
 
 
 @cache
-def _nodes() -> tuple[Floats, Floats]:
-    """(three Laplace noises of scale 1, a standard normal one): evenly spread points of their joint law.
+def _nodes(gaussian: bool) -> tuple[Floats, Floats]:
+    """(three noises of scale 1, a standard normal one): evenly spread points of their joint law.
 
     The points are the multiples, modulo one, of powers of 1/x with x^5 = x + 1: they fill four dimensions evenly.
     """
@@ -248,4 +258,5 @@ def _nodes() -> tuple[Floats, Floats]:
         root = (1 + root) ** (1 / 5)
     places = (0.5 + np.outer(root ** -np.arange(1.0, 5.0), np.arange(1, _NODES + 1))) % 1
     places = np.clip(places, 1e-12, 1 - 1e-12)
-    return laplace_quantile(places[:3]), np.array([normal_quantile(place) for place in places[3]])
+    noises = normal_noises(places[:3]) if gaussian else laplace_quantile(places[:3])
+    return noises, np.array([normal_quantile(place) for place in places[3]])

@@ -12,6 +12,7 @@ from typing import Any, Literal, get_args
 from epsilons.arguments import checks
 from epsilons.arguments.checks import check_error, check_gamma, check_mechanism, check_share, check_threshold
 from epsilons.guarantee import NEIGHBORS
+from epsilons.measure import check_delta
 
 #: A question's part of everybody's grant: of a table unless it says otherwise, and of arrays.
 DEFAULT_SHARE, WHOLE_SHARE = 0.1, 1.0
@@ -81,6 +82,7 @@ _ASSUME = "No level's expected mean lies further than so many spreads from every
 _SHARE = "At most this part of what each person granted; 0.001 at least."
 _FOR_INTERVAL = "For medians and quantiles: the part of it that pays for their interval; 0 for none."
 _GROUPS = 'With privacy="group": epsilons of groups of 1, 2, ... people, instead of personal ones.'
+_DELTA = "For many questions or vectors: losses are counted in rho, noise may be Gaussian; 1e-6, say."
 _ALONE, _ROWS = frozenset({TABLES}), frozenset({TABLES, BATCHES})
 
 OPTIONS: tuple[Parameter, ...] = (
@@ -109,6 +111,7 @@ OPTIONS: tuple[Parameter, ...] = (
     _truth("complete", False, "Your word that nothing is missing; a value that is stands at the centre."),
     _truth("fresh", False, "Ask anew and pay, also if it was asked before.", _TABLES),
     _optional("analyst", str, "Who asks, for quotas: for fairness only.", checks.check_analyst, _TABLES),
+    _optional("delta", float, _DELTA, check_delta, _ARRAYS),
     Parameter("entropy", Any, None, "For tests: another source of random bits.", checks.check_entropy),
 )
 

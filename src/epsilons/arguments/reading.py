@@ -101,6 +101,8 @@ class AskOptions:
     #: Who asks: for quotas, which are for fairness only. They change no answer.
     analyst: str | None = None
     entropy: Any = None
+    #: Of an account that counts rho: on arrays the caller's, on tables that of the ledger.
+    delta: Fraction | None = None
     #: Of several questions that share a budget: at most so much of what is left. It makes no other question.
     part: Fraction = field(default=Fraction(1), kw_only=True)
     #: For splitting a batch only: planned as if nothing had been spent, so that it is split alike whenever it is asked.
@@ -123,6 +125,9 @@ class AskOptions:
         if checked.get("threshold") == "best":  # the default, spelled out: the same question
             checked["threshold"] = None
         made = cls(**checked, share=None if checked.get("error") is not None else check_share(share))
+        if made.delta is not None and made.privacy != "personalized":
+            rule = "Individual and group privacy are told in epsilons as they are."
+            raise PlanError(("There is no ", Argument("delta"), " here."), rule=rule, suggest=("leave it out",))
         if made.privacy == "group" and front != ARRAYS:
             rule = "A ledger holds one grant for each person; groups are asked on arrays."
             raise PlanError("Groups have no budgets.", rule=rule, suggest=Argument("privacy", "personalized"))

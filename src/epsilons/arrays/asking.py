@@ -94,9 +94,11 @@ def _answer(question: Question, values: Any, roster: Roster, options: AskOptions
         return exact_release(question, people, (note,))
     source = system() if options.entropy is None else options.entropy
     assert share is not None
-    if share < 1:  # only people who have something to spend at this share; nobody looks at the others
+    rate = None if options.delta is None else question.rate
+    whole = share == 1 and rate is None
+    if not whole:  # only people who have something to spend at this share; nobody looks at the others
         question = scale_question(question, share)
-        scaled, used = roster.take_share(share)
+        scaled, used = roster.take_share(share, rate)
         if scaled.levels.all_public:
             raise nobody_left(share)
         people = ArrayPeople(people.values if used is None else people.values[used], scaled)
@@ -104,7 +106,7 @@ def _answer(question: Question, values: Any, roster: Roster, options: AskOptions
     # A mechanism that is asked for by name needs no planner.
     chosen, why = (choose if name == "auto" else take_named)(name, question, levels, options.settings)
     account = Account.of(levels, charges_of(chosen, question, levels))
-    account = account if share == 1 else account.at_share(granted, share)
+    account = account if whole else account.at_share(granted, share, rate)
     return make_release(chosen, question, people, source, why, (note,), account)
 
 

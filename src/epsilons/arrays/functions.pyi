@@ -46,6 +46,7 @@ class Options(SharedOptions, total=False):
     neighbors: Literal["absent", "replace"]  # "absent"
     group_epsilons: Sequence[float] | None  # None
     share: float  # 1.0
+    delta: float | None  # None
 
 class PlanOptions(Options, total=False):
     """Plans take what their statistic takes."""

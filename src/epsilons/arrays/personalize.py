@@ -261,7 +261,7 @@ def algorithm_release(
         why += f" Totals are divided by the average chance of being in the sample, {details['fraction']:.3g}."
     return build_release(
         account,
-        Guarantee(neighbors, account.losses, caveats=list_caveats(levels, private, (claim,))),
+        Guarantee(neighbors, account.losses, caveats=list_caveats(levels, private, (claim,)), measure=account.measure),
         statistic=name,
         value=value,
         mechanism="sample",

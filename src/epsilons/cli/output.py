@@ -20,7 +20,7 @@ from epsilons.accuracy.relation import holds
 from epsilons.arguments.reading import tell_centred
 from epsilons.display import group_levels, show, show_errors, show_key, show_span, text_table
 from epsilons.errors import printable
-from epsilons.guarantee import PERSONALIZED, compose_all, to_epsilon
+from epsilons.guarantee import PERSONALIZED, compose_all
 
 if TYPE_CHECKING:
     from rich.console import Console
@@ -199,7 +199,7 @@ def _charges(remaining: Remaining, answers: Answers, stored: bool) -> str:
     """
     charges = {granted: spent for granted, spent in sorted(answers.charges.items()) if math.isfinite(granted)}
     names = {granted: name for release in answers.values() for granted, name in release.levels.items()}
-    now = {to_epsilon(one.granted): one for one in remaining.levels}
+    now = {one.epsilon: one for one in remaining.levels}
     if not charges:
         return "Nobody is charged: everyone chose public."
     levels, rows, everyone = list(charges), [], sum(one.people for one in now.values())

@@ -12,10 +12,11 @@ from epsilons.dataset.registered import Registered
 from epsilons.dataset.registry import Registry
 from epsilons.dataset.snapshot import verify_snapshots
 from epsilons.errors import LedgerError, PreferenceError
-from epsilons.guarantee import NANO, to_epsilon
 from epsilons.ledger.balances import Remaining, Statement
+from epsilons.ledger.consent import Term
 from epsilons.ledger.ledger import Ledger
 from epsilons.ledger.values import Enrolment, Past, Registration, list_active
+from epsilons.measure import PLAIN, Measure
 from epsilons.release.door import asked_of
 
 # What is done --------------------------------------------------------------------------------------------------------
@@ -47,7 +48,7 @@ def set_quota(ledger: Ledger, analyst: str, epsilon: float | None, questions: in
         most = math.nan
     if most is not None and not 0 <= most < math.inf:
         raise LedgerError("This quota cannot be kept.", rule="A quota is a number from 0, or none.", suggest="0.5")
-    nano = None if most is None else int(Decimal(repr(most)) * NANO)
+    nano = None if most is None else int(Decimal(repr(most)) * _measure(ledger).one)
     ledger.set_quota(analyst, nano=nano, questions=questions)
 
 
@@ -57,16 +58,21 @@ def set_quota(ledger: Ledger, analyst: str, epsilon: float | None, questions: in
 def tell_statement(statement: Statement) -> dict[str, Any]:
     """One person's account."""
 
-    def in_epsilons(told: object, *names: str) -> dict[str, Any]:
-        return {name: _finite(one) if name in names else one for name, one in vars(told).items()}
+    measure = statement.measure
 
+    def in_epsilons(told: object, *names: str) -> dict[str, Any]:
+        shown = {name: one for name, one in vars(told).items() if name != "measure"}
+        return {name: _finite(one, measure) if name in names else one for name, one in shown.items()}
+
+    counted = {} if measure.delta is None else {"measure": measure.name, "delta": float(measure.delta)}
     public = statement.granted is None and statement.state == "active"
     return {
         "state": "public" if public else statement.state,
-        **{name: _finite(getattr(statement, name)) for name in ("granted", "spent", "reserved", "written_off", "left")},
+        "granted": _finite(statement.granted, measure),
+        **{name: _amount(getattr(statement, name), measure) for name in ("spent", "reserved", "written_off", "left")},
         "uses": [
             {"release": use.number, "kind": use.kind, "at": use.at}
-            | {"charged": to_epsilon(use.charge), "granted": to_epsilon(use.granted)}
+            | {"charged": measure.amount(use.charge), "granted": measure.grant(use.granted)}
             for use in statement.uses
         ],
         "while_public": list(statement.when_public),
@@ -74,7 +80,14 @@ def tell_statement(statement: Statement) -> dict[str, Any]:
         "redefined": [in_epsilons(one, "before", "granted") for one in statement.redefined],
         "not_dp_since": statement.not_dp_since,
         "sentences": list(statement.sentences),
+        **counted,
+        **({} if statement.term is None else {"renews": _tell_term(statement.term, measure)}),
     }
+
+
+def _tell_term(term: Term, measure: Measure) -> dict[str, Any]:
+    """The period of a grant, and what earlier ones count for."""
+    return {**term._asdict(), "earlier": measure.amount(term.earlier)}
 
 
 def tell_state(ledger: Ledger, left: Remaining, dataset: int | None) -> dict[str, Any]:
@@ -90,14 +103,14 @@ def tell_state(ledger: Ledger, left: Remaining, dataset: int | None) -> dict[str
         "withdrawn": sum(cohort.people for cohort in left.cohorts if cohort.state == "withdrawn"),
         "not_dp_since": left.not_dp_since,
         "quotas": tell_quotas(ledger),
+        **({} if left.measure.delta is None else {"measure": left.measure.name, "delta": float(left.measure.delta)}),
     }
 
 
 def tell_levels(left: Remaining) -> dict[str, Any]:
     """What is left at every level."""
     levels = [
-        {"name": left.names.get(to_epsilon(one.granted)), **one.to_dict()}
-        | {"questions_left": left.questions.get(one.granted)}
+        {"name": left.names.get(one.epsilon), **one.to_dict()} | {"questions_left": left.questions.get(one.granted)}
         for one in left.levels
     ]
     return {"levels": levels, "not_dp_since": left.not_dp_since}
@@ -105,9 +118,10 @@ def tell_levels(left: Remaining) -> dict[str, Any]:
 
 def tell_quotas(ledger: Ledger) -> list[dict[str, Any]]:
     """What analysts may use, and have used."""
+    measure = _measure(ledger)
     return [
-        {"analyst": quota.analyst, "epsilon": _finite(quota.nano), "questions": quota.questions}
-        | {"used_epsilon": to_epsilon(quota.used_nano), "used_questions": quota.used_questions}
+        {"analyst": quota.analyst, "epsilon": _amount(quota.nano, measure), "questions": quota.questions}
+        | {"used_epsilon": measure.amount(quota.used_nano), "used_questions": quota.used_questions}
         for quota in ledger.quotas()
     ]
 
@@ -135,5 +149,14 @@ def tell_recount(ledger: Ledger, progress: Callable[[int, int], None] | None = N
     return {**told, "snapshots": verify_snapshots(newest) if newest else {}}
 
 
-def _finite(nano: int | None) -> float | None:
-    return None if nano is None else to_epsilon(nano)
+def _measure(ledger: Ledger) -> Measure:
+    terms = ledger.terms()
+    return PLAIN if terms is None else terms.counted
+
+
+def _finite(granted: int | None, measure: Measure) -> float | None:
+    return None if granted is None else measure.grant(granted)
+
+
+def _amount(units: int | None, measure: Measure) -> float | None:
+    return None if units is None else measure.amount(units)

@@ -18,6 +18,7 @@ from epsilons.arrays.algorithms import Algorithm, run_algorithm
 from epsilons.arrays.personalize import Sampling, algorithm_release
 from epsilons.dataset.attempt import Attempt, spendable_for
 from epsilons.dataset.facts import TableFacts
+from epsilons.dataset.levels import require_concerned
 from epsilons.dataset.people import TablePeople
 from epsilons.dataset.question import TableQuestion
 from epsilons.dataset.rows import PERSON
@@ -83,7 +84,9 @@ class ApplyAttempt(Attempt):
         return super().seeded or self.asked.recipe.seeded
 
     def plan(self) -> Sketch:
-        _, spendable = spendable_for(self.asked, self.cohorts, self.registry.names)
+        concerned = require_concerned(self.asked, self.facts, self.cohorts)
+        _, spendable = spendable_for(self.asked, concerned, self.registry.names)
+        spendable = spendable.among(self.cohorts)
         if spendable.levels.all_public:
             rule, hint = "There is nothing to protect.", "run it on the data itself"
             raise PlanError("Everyone is public.", rule=rule, suggest=hint)

@@ -6,6 +6,7 @@ from collections.abc import Callable, Hashable, Mapping, Sequence
 from typing import Any
 
 from epsilons.accuracy.relation import WHOLE, Relation
+from epsilons.arguments.checks import BOUNDS_RULE
 from epsilons.arguments.options import DEFAULT_SHARE
 from epsilons.calls import query_signature
 from epsilons.dataset.answers import Answers
@@ -14,7 +15,8 @@ from epsilons.dataset.facts import Description, TableFacts
 from epsilons.dataset.methods import Questions
 from epsilons.dataset.question import registered_keys
 from epsilons.engines.base import NUMBER, TRUTH
-from epsilons.errors import PlanError
+from epsilons.errors import Argument, PlanError
+from epsilons.planner.budget import DEFAULT_DELTA, DEFAULT_QUESTIONS, BudgetPlan, plan_budget
 
 
 class Asking(Questions):
@@ -71,6 +73,26 @@ class Asking(Questions):
             raise PlanError(WHOLE, rule=rule, suggest=hint)
         asked = Relation.question(options, column in self._facts.complete)
         return Relation.bought_by(self.mean(column, share=share, **asked))
+
+    def budget(
+        self, questions: int = DEFAULT_QUESTIONS, *, column: str | None = None, delta: float = DEFAULT_DELTA
+    ) -> BudgetPlan:
+        """How far a count or a mean will be off if so many questions are asked, under each kind of account. Free.
+
+        From what people granted alone, whatever was spent. A mean is one of `column`, which has registered bounds, or
+        without one a part of the width of any bounds. `delta` is that of a concentrated account (zcdp).
+        """
+        levels = self.describe().levels
+        about: dict[str, Any] = {}
+        if column is not None:
+            about = {"column": (name := self._facts.schema.number(column).name)}
+            if name not in self._facts.bounds:
+                hint = ("leave ", Argument("column"), " out, or register its bounds")
+                raise PlanError(f"Column {name!r} has no registered bounds.", rule=BOUNDS_RULE, suggest=hint)
+            low, high = self._facts.bounds[name]
+            about |= {"width": high - low}
+        known = [one.epsilon for one in levels], [one.people for one in levels]
+        return plan_budget(*known, questions, delta=delta, **about)
 
     def __str__(self) -> str:
         return str(self.describe())

@@ -26,10 +26,13 @@ from epsilons.dataset.people import TablePeople
 from epsilons.dataset.question import TableQuestion, question_key
 from epsilons.dataset.registry import Registry
 from epsilons.dataset.rows import Preparation
+from epsilons.dataset.strata import CALIBRATED, is_better, may_calibrate, stratify
 from epsilons.engines.trees import Comparison, Several
 from epsilons.errors import BudgetExceeded, PlanError
+from epsilons.ledger.renewal import tell_renewal
 from epsilons.ledger.values import Cohort, Reservation, allowance, list_active
 from epsilons.mechanisms.base import find_error
+from epsilons.mechanisms.weighted import Weighted
 from epsilons.noise.entropy import system
 from epsilons.planner.choose import choose
 from epsilons.planner.guesses import Known, guessing, guessing_all
@@ -78,7 +81,8 @@ class Attempt:
         asked, epoch, seeded = self.asked, self.preparation.epoch, self.seeded
         about = {"dataset": self.facts.name, "version": self.facts.version, **asked.about()}
         caveats = () if self.facts.lasting else (IN_MEMORY,)
-        if asked.on_preference and counts_levels(asked, self.facts):
+        caveats = (tell_renewal(self.facts.renews), *caveats) if self.facts.renews else caveats
+        if (asked.on_preference or asked.on_roster) and counts_levels(asked, self.facts):
             return replace(count_levels(asked, self.facts, self.cohorts), **about).about(None, last=caveats)
         key, dataset = question_key(self.facts, asked), self.registry.dataset
         individual = asked.options.privacy != "personalized"
@@ -89,13 +93,13 @@ class Attempt:
     def plan(self) -> Sketch:
         """From public facts: how much everybody may be charged, and the mechanism that uses it."""
         rough = None
-        by_levels = self.asked.concerns_levels
-        concerned = require_concerned(self.asked, self.facts, self.cohorts) if by_levels else self.cohorts
+        some = self.asked.concerns_levels or self.asked.public
+        concerned = require_concerned(self.asked, self.facts, self.cohorts) if some else self.cohorts
         asked, known = size_by_roster(self.asked, self.facts, concerned)
         if not known and needs_rough_count(asked, concerned, self.registry.names):
             asked, rough = self._count_roughly()
         _, spendable = spendable_for(asked, concerned, self.registry.names)
-        spendable = spendable.among(self.cohorts) if by_levels else spendable
+        spendable = spendable.among(self.cohorts) if some else spendable
         if asked.question.statistic.family == "order":
             asked.question.statistic.check_people(spendable.levels)
         if self.planned is not None and self.planned.levels != spendable.levels:
@@ -106,10 +110,23 @@ class Attempt:
             shown = replace(asked, question=self.planned.question)
             return replace(_sketch(shown, spendable), known=self.planned.known)
         made = replace(_sketch(asked, spendable), known=known)
+        if self.facts.on_roster and made.mechanism is not None and may_calibrate(asked, self.facts):
+            made = self._calibrate(made, concerned)
         if rough is None:
             return made
         told = "by a rough count that came first and is part of the price"
         return replace(made, why=f"{made.why} Sized for {rough.fraction:.3g} of the people, {told}.", rough=rough)
+
+    def _calibrate(self, made: Sketch, concerned: Sequence[Cohort]) -> Sketch:
+        """The sketch with weights that are calibrated by public columns, if those are expected to err less."""
+        fine = stratify(made.spendable, concerned, self.facts)
+        assert made.mechanism is not None
+        best = find_error(made.mechanism, made.question, made.spendable.levels)
+        if fine is None or best is None or not is_better(fine, made.question, best):
+            return made
+        chosen = Weighted()
+        return replace(made, mechanism=chosen, why=f"{CALIBRATED} {chosen.explain(made.question, fine.levels)}.",
+                       spendable=fine)  # fmt: skip
 
     def _count_roughly(self) -> tuple[TableQuestion, RoughCount]:
         """Buy a count of whom the question concerns, and size it by that: by one error of the count fewer people.
@@ -192,9 +209,10 @@ def rough_count(asked: TableQuestion, facts: TableFacts, share: Fraction) -> Tab
     if where is not None and asked.column is not None and told.missing != "center":
         where = Several((where, Comparison(facts.schema.find(asked.column), "IS NOT NULL")), True)
     options = AskOptions(assume=told.assume, share=share, where=told.where, analyst=told.analyst, entropy=told.entropy)
+    options = options if told.delta is None else replace(options, delta=told.delta)
     question = Question.of(Count(Scope(facts.rows), "rows"), options, facts.neighbors)
-    levels = asked.concerns_levels
-    return TableQuestion(question, None, where, None, asked.notes[1:], options, concerns_levels=levels)
+    levels, public = asked.concerns_levels, asked.public & (where.columns if where else frozenset())
+    return TableQuestion(question, None, where, None, asked.notes[1:], options, concerns_levels=levels, public=public)
 
 
 def _sized(asked: TableQuestion, fraction: float) -> TableQuestion:
@@ -210,17 +228,22 @@ def spendable_for(
     if options.unspent:
         cohorts = [replace(cohort, spent=0, reserved=0) for cohort in cohorts]
     share = _reach_error(asked, cohorts, names) if options.share is None else options.share
-    return share, _spendable_at(share, cohorts, names, options.part)
+    return share, _spendable_at(asked, share, cohorts, names, options.part)
 
 
 def _spendable_at(
-    share: Fraction, cohorts: Sequence[Cohort], names: Mapping[float, str], part: Fraction = Fraction(1)
+    asked: TableQuestion,
+    share: Fraction,
+    cohorts: Sequence[Cohort],
+    names: Mapping[float, str],
+    part: Fraction = Fraction(1),
 ) -> Spendable:
     """What each cohort may be charged; BudgetExceeded when nobody with a finite epsilon has anything left."""
     grants = [cohort.granted for cohort in list_active(cohorts) if cohort.granted]
     if grants and max(grants) * share < 1:
         raise TooSmallShareError("This share is too small.", rule="It is less than a nano-epsilon of anybody's grant.")
-    return Spendable.of(allowance(cohorts, share, 0, part), cohorts, names)
+    rate = None if asked.options.delta is None else asked.question.rate
+    return Spendable.of(allowance(cohorts, share, 0, part), cohorts, names, rate)
 
 
 def _sketch(asked: TableQuestion, spendable: Spendable) -> Sketch:
@@ -238,7 +261,7 @@ def _reach_error(asked: TableQuestion, cohorts: Sequence[Cohort], names: Mapping
     def predict(share: Fraction) -> float:
         return _predict(asked, share, cohorts, names)
 
-    _spendable_at(Fraction(1), cohorts, names)
+    _spendable_at(asked, Fraction(1), cohorts, names)
     assert asked.options.error is not None
     # What is left differs from grant to grant, so shares are small more often than large.
     return find_share(asked.options.error, asked.question, predict, LEAST_SHARE, 16)
@@ -247,7 +270,7 @@ def _reach_error(asked: TableQuestion, cohorts: Sequence[Cohort], names: Mapping
 def _predict(asked: TableQuestion, share: Fraction, cohorts: Sequence[Cohort], names: Mapping[float, str]) -> float:
     """The error at a share of everybody's grant; infinite where none can be predicted, or nothing is left."""
     try:
-        spendable = _spendable_at(share, cohorts, names)
+        spendable = _spendable_at(asked, share, cohorts, names)
     except (BudgetExceeded, TooSmallShareError):
         return math.inf
     mechanism = _sketch(asked, spendable).mechanism

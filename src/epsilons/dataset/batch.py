@@ -208,9 +208,8 @@ class Batch(BatchQuestions):
         if self._over:
             raise PlanError("This batch is over.", suggest="a new batch")
         asked = self._people._parse(call)
-        pending = Pending(
-            self._name(call), self._people, call, asked.on_preference and counts_levels(asked, self._facts)
-        )
+        free = (asked.on_preference or asked.on_roster) and counts_levels(asked, self._facts)
+        pending = Pending(self._name(call), self._people, call, free)
         pending._predict(self._share, self._share, unspent=True)
         # The same question, however its arguments are spelled, is asked once; a fresh one is never the same.
         same: Hashable = len(self._asked)
@@ -248,7 +247,8 @@ class Batch(BatchQuestions):
         schema = self._facts.schema
         wanted = read_query(query, schema, self._facts.person)
         known = {**self._facts.bounds, **{schema.find(name).name: pair for name, pair in (bounds or {}).items()}}
-        listed = {schema.find(name).name: values for name, values in (keys or {}).items()}
+        listed = {name: self._facts.keys[name] for name in wanted.groups if name in self._facts.on_roster}
+        listed |= {schema.find(name).name: values for name, values in (keys or {}).items()}
         return wanted.note_down(self, known, listed, options)
 
     sql.__signature__ = query_signature(tuple[Pending, ...])  # type: ignore[attr-defined]

@@ -52,7 +52,7 @@ _BEHIND_SERVER = {"server", "name", "key"}
 _ELSEWHERE = re.compile(r"[A-Za-z][A-Za-z0-9+.-]*:/.*|(?!.*\.(parquet|pq)$)[^/]+", re.DOTALL)
 _MEMORY = re.compile(r"\d+(\.\d+)? ?([KMGT]i?)?B", re.IGNORECASE)
 #: What only a ledger that lasts takes.
-_LASTING = ("snapshots", "measure", "delta", "renews", "accounts")
+_LASTING = ("snapshots", "renews", "accounts")
 #: What a registration takes besides what it settles.
 _NOT_SETTLED = ("source", "ledger", "snapshots", "preferences")
 _D = TypeVar("_D")

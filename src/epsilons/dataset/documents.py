@@ -222,6 +222,13 @@ class Asked:
         told = {"mark": mark_of(made), "past": past, "mechanism": made.mechanism, "known": known}
         return {**made.to_dict(), **told, "sheets": write_sheets(made.sheets())}
 
+    def what_if(self, move: Mapping[Any, Any]) -> tuple[dict[str, Any], dict[str, Any]]:
+        """The plan as it is, and as it would be if people moved between levels: `Plan.what_if`. Free."""
+        if self._call is None:
+            raise _unusable("What a change would do is told of a single statistic.")
+        plan = self._people._plan(self._call, True)
+        return plan.to_dict(), plan.what_if(move).to_dict()
+
 
 def _planned_of(document: Mapping[str, Any]) -> Mapping[str, Any] | None:
     planned = document.get("planned")

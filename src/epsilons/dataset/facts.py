@@ -11,6 +11,7 @@ from epsilons.display import Sheet, Shown, group_levels, show, show_count, show_
 from epsilons.engines.base import NUMBER, OTHER, Column, Schema
 from epsilons.engines.postgresql import is_address
 from epsilons.ledger.values import tell_waiting
+from epsilons.measure import PLAIN, Measure
 from epsilons.preferences import Preferences
 from epsilons.storage import show_address
 
@@ -41,10 +42,18 @@ class TableFacts:
     version: str = ""
     #: Public keys of columns, for groups that name none.
     keys: Mapping[str, Sequence[Any]] = field(default_factory=dict)
-    #: Columns that were declared public. That is kept, and changes nothing about an answer.
+    #: Columns that were declared public, and are part of the roster.
     public: frozenset[str] = frozenset()
+    #: Those of them that the ledger has beside everybody: earlier releases kept none.
+    on_roster: frozenset[str] = frozenset()
+    #: By what the ledger knows the dataset.
+    dataset: int = 0
+    #: The period of levels that have one.
+    renews: Mapping[str, str] = field(default_factory=dict)
     #: Whether charges outlive this process.
     lasting: bool = True
+    #: In what accounts are kept.
+    measure: Measure = PLAIN
 
     @classmethod
     def of(cls, schema: Schema, about: Mapping[str, Any], neighbors: str, **more: Any) -> Self:
@@ -58,8 +67,11 @@ class TableFacts:
             bounds={name: (low, high) for name, (low, high) in about["bounds"].items()},
             preference=about.get("preference"),
             named=bool(about.get("named")) and about.get("preference") is not None,
-            keys=about["keys"],
+            # A public column's values are public, too: groups of it need not name them.
+            keys={**about.get("values", {}), **about["keys"]},
             public=frozenset(about["public"]),
+            renews=about.get("renews", {}),
+            on_roster=frozenset(about.get("values", ())),
             **more,
         )
 
@@ -88,8 +100,8 @@ class TableFacts:
         if not self.complete:
             hints.append("No column is declared complete: means pay for the number of values as well.")
         if self.public:
-            told = "That is kept, but has no effect: their values are protected, and charged for, like all others."
-            hints.append(f"Declared public: {', '.join(sorted(self.public))}. {told}")
+            told = "What they say of everybody may be known by all; their values are not protected."
+            hints.append(f"Public, as the roster is: {', '.join(sorted(self.public))}. {told}")
         return hints
 
 
@@ -112,6 +124,7 @@ _SETTLED = {
     **{name: (name, "stored answers stay") for name in ("person", "rows_per_person", "public")},
     "preferences": ("preferences'", "stored answers stay"),
     "levels": ("level", "stored answers stay"),
+    "renews": ("period of", "stored answers stay"),
     # Only of what has no label of the steward's.
     "version": ("version", "its questions are new ones, and charged"),
 }

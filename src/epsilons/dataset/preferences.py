@@ -18,6 +18,7 @@ from sqlglot import exp
 
 from epsilons.arguments.checks import check_real
 from epsilons.dataset.gathering import StagedRows, read_held
+from epsilons.dataset.public import NOTHING_PUBLIC, PublicValues
 from epsilons.dataset.rows import STAGED, Held, stage
 from epsilons.engines.base import NUMBER, TEXT, Column, Engine, open_table
 from epsilons.engines.sources import has_types
@@ -68,6 +69,7 @@ class PreferenceTable:
     rounding_loss: float
     defaulted: int
     unmatched: int
+    public: PublicValues = NOTHING_PUBLIC
 
     def sort(self, salt: bytes, kind: str) -> tuple[Self, Digests]:
         """The same in the order of people's digests in a ledger, and these; refused if two are one person's."""
@@ -82,8 +84,9 @@ class PreferenceTable:
             return self, people
         ids = self.ids.take(pa.array(order))
         normal = ids if self.normal is self.ids else self.normal.take(pa.array(order))
-        codes, words = self.codes[order], self.words[order]
-        return replace(self, ids=ids, normal=normal, held=self.held.take(order), codes=codes, words=words), people
+        codes, words, public = self.codes[order], self.words[order], self.public.take(order)
+        held = self.held.take(order)
+        return replace(self, ids=ids, normal=normal, held=held, codes=codes, words=words, public=public), people
 
     def distinct_words(self) -> tuple[list[Word], NDArray[np.unsignedinteger]]:
         """The words that occur, and which of them each person said; the default is a word unsaid."""
@@ -94,7 +97,7 @@ class PreferenceTable:
             Word(code, named[word], word - 2 != SAID_NOTHING)
             for code, word in zip(self.grants[codes].tolist(), which.tolist(), strict=True)
         ]
-        return words, places
+        return self.public.join(words, places)
 
 
 def check_id_column(engine: Engine, name: Any) -> Column:

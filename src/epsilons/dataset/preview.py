@@ -15,10 +15,11 @@ from epsilons.dataset.snapshot import check_place
 from epsilons.dataset.steward import StewardFacts, steward_facts
 from epsilons.display import Sheet, Shown, show, show_count
 from epsilons.engines.base import Column, Engine
-from epsilons.errors import Argument, DataError, EpsilonsError, PreferenceError
+from epsilons.errors import Argument, DataError, EpsilonsError, PlanError, PreferenceError
 from epsilons.guarantee import to_epsilon
 from epsilons.ledger.consent import PUBLIC_CODE, WITHDRAW_CODE
 from epsilons.ledger.values import Digests, Enrolment, LedgerGoneError, NoLedgerError, tell_waiting
+from epsilons.planner.budget import BudgetPlan, plan_budget
 from epsilons.preferences import Preferences, name_grant
 
 if TYPE_CHECKING:
@@ -126,6 +127,22 @@ def look_over(
         book.close()
 
 
+def foresee_budget(path: str, questions: int, column: str | None, delta: float) -> BudgetPlan:
+    """The budget plan of a dataset file that is not registered yet: by what people ask for in it."""
+    from epsilons.dataset.declared import arguments_of
+
+    arguments = arguments_of(path)
+    seen = look_over(**{**arguments, "ledger": "memory"})
+    about: dict[str, Any] = {}
+    if column is not None:
+        if column not in arguments["bounds"]:
+            raise PlanError(f"Column {column!r} has no bounds in the file.", suggest=f"[bounds] {column} = [0, 100]")
+        low, high = arguments["bounds"][column]
+        about = {"column": column, "width": high - low}
+    known = [epsilon for _, epsilon, _ in seen.levels], [people for *_, people in seen.levels]
+    return plan_budget(*known, questions, delta=delta, **about)
+
+
 class _Reader:
     """Reads what everyone asked for, or where that cannot be read, who they are; what stands against it is noted."""
 
@@ -159,8 +176,9 @@ def _preview(candidate: Candidate, new: bool, unasked: bool, write: Callable[[Ar
     # What is kept in memory asks for no word of the steward.
     ahead = candidate.foresee(Act(confirm=unasked))
     standing = ahead.change.count_standing(ahead.dataset)
-    withdrawn, names = standing.pop(WITHDRAW_CODE, 0), name_grants(ahead.levels)
-    grants = {None if code == PUBLIC_CODE else code: people for code, people in standing.items()}
+    measure = candidate.terms.counted
+    withdrawn, names = standing.pop(WITHDRAW_CODE, 0), name_grants(ahead.levels, measure)
+    grants = {measure.granted(None if code == PUBLIC_CODE else code): people for code, people in standing.items()}
     levels = [(name_grant(one, names), to_epsilon(one), people) for one, people in grants.items()]
     facts = TableFacts.of(candidate.engine.schema, candidate.about, candidate.declared.neighbors)
     many = too_many_levels(len(levels), candidate.asked.rounding_loss)

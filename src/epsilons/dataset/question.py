@@ -3,7 +3,7 @@
 import hashlib
 import json
 import math
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any, Literal
 
@@ -46,6 +46,12 @@ class TableQuestion:
     rows_by_preference: Literal["no", "also", "alone"] = field(default="no", kw_only=True)
     #: Whether its condition is about levels by name, so that the roster says whom it can concern.
     concerns_levels: bool = field(default=False, kw_only=True)
+    #: The public columns that its condition or its groups look at: the roster says whom they can concern.
+    public: frozenset[str] = field(default=frozenset(), kw_only=True)
+    #: Whether all that it looks at is known of the roster, public columns among it.
+    on_roster: bool = field(default=False, kw_only=True)
+    #: Where public columns alone say which group a person is in: the call. Each group is then asked about by itself.
+    parted: Call | None = field(default=None, kw_only=True)
 
     @property
     def kind(self) -> str:
@@ -81,12 +87,21 @@ class TableQuestion:
 def parse_question(call: Call, facts: TableFacts) -> TableQuestion:
     """Check a call against the table's columns and make it a question. Reads nothing."""
     entry, options = call.entry, call.options
+    if facts.measure.delta is not None:
+        options = replace(options, delta=facts.measure.delta)
     where, by = None if options.where is None else parse(options.where, facts.schema), None
+    known, by_public = facts.on_roster, False
+    # Of whom a condition on public columns concerns, everybody meets it: nothing of that is private.
+    among_some = bool(known) and where is not None and where.columns <= known
     column: str | None
     if entry.model:
-        statistic, column, note = _parse_model(call, facts)
+        statistic, column, note = _parse_model(call, replace(options, where=None) if among_some else options, facts)
     else:
-        by = None if options.by is None else Keys.of(_with_keys(options.by, facts), facts.schema)
+        given = None if options.by is None else _with_keys(options.by, facts)
+        by = None if given is None else Keys.of(given, facts.schema)
+        if known and by is not None and given is not None:
+            listed = not any(isinstance(keys, Mapping) for keys in given.values())
+            by_public = listed and {kind.name for kind in by.columns} <= known
         column = None if call.column is None else facts.schema.askable(call.column).name
         if column is None and entry.column == "required":
             raise PlanError(f"A {entry.name} needs a column.", suggest=Argument("column", "wage"))
@@ -97,7 +112,7 @@ def parse_question(call: Call, facts: TableFacts) -> TableQuestion:
             own["bounds"] = facts.bounds.get(column or "")
         groups, declared = None if by is None else tuple(by.labels), COMPLETE if column in facts.complete else ""
         rows = RowScope(Scope(facts.rows, groups), column=column is not None, neighbors=facts.neighbors)
-        over, note = rows.asked(entry, options, declared)
+        over, note = rows.asked(entry, replace(options, where=None) if among_some else options, declared)
         statistic = entry.build(own, over)
     rows_by = {*(where.columns if where else ()), *(kind.name for kind in (by.columns if by else ()))}
     looked_at = rows_by if column is None else {*rows_by, column}
@@ -106,6 +121,8 @@ def parse_question(call: Call, facts: TableFacts) -> TableQuestion:
         options, note = replace(options, assume=math.inf, bought=None), f"{note} {ABOUT_PREFERENCES}"
     levels = facts.named and facts.tells_apart and where is not None and facts.preference in where.columns
     note = f"{note} {BY_THE_ROSTER}" if levels else note
+    public = known & rows_by
+    note = f"{note} {_tell_public(public)}" if public else note
     if on_preference and facts.rows > 1 and entry.column == "optional":
         note = f"{note} {ROWS_ARE_PRIVATE}"
     capped = f"At most {facts.rows} rows of each person are used, and all of them are protected together."
@@ -114,7 +131,16 @@ def parse_question(call: Call, facts: TableFacts) -> TableQuestion:
     among: Literal["no", "also", "alone"] = "also" if facts.preference in rows_by else "no"
     among = "alone" if rows_by == {facts.preference} else among
     told = question, column, where, by, notes, options
-    return TableQuestion(*told, on_preference=on_preference, rows_by_preference=among, concerns_levels=levels)
+    on_roster = bool(looked_at & known) and looked_at <= known | {facts.preference}
+    return TableQuestion(
+        *told, on_preference=on_preference, rows_by_preference=among, concerns_levels=levels, public=public,
+        on_roster=on_roster, parted=call if by_public else None,
+    )  # fmt: skip
+
+
+def _tell_public(names: Collection[str]) -> str:
+    told = "Only people are used, and charged, whom it can concern by what is public of them"
+    return f"{told}: {', '.join(sorted(names))}, as registered."
 
 
 def _with_keys(by: Any, facts: TableFacts) -> Any:
@@ -154,7 +180,7 @@ def _plain_key(key: Any) -> Any:
     return key if isinstance(key, (str, int, float, bool)) else str(key)
 
 
-def _parse_model(call: Call, facts: TableFacts) -> tuple[Any, str, str]:
+def _parse_model(call: Call, options: AskOptions, facts: TableFacts) -> tuple[Any, str, str]:
     """(statistic, target, note) of a model of a column by others: bounds of all of them are found by name."""
     own, schema = call.own, facts.schema
     features, given = own["features"], own["bounds"]
@@ -179,7 +205,7 @@ def _parse_model(call: Call, facts: TableFacts) -> tuple[Any, str, str]:
     found = {"features": tuple(spread), "bounds": tuple(spread.values()), "target": known.get(aim.name)}
     declared = COMPLETE if facts.complete.issuperset((*names, aim.name)) else ""
     rows = RowScope(Scope(facts.rows), neighbors=facts.neighbors)
-    over, note = rows.asked(call.entry, call.options, declared)
+    over, note = rows.asked(call.entry, options, declared)
     statistic = call.entry.build({**own, **found, "words": tuple(words.items())}, over)
     for label in getattr(statistic, "classes", ()):
         if not _is_value(label, aim):

@@ -62,6 +62,8 @@ class Registered:
         keys: Mapping[str, Sequence[Any]] | None = None,
         public: Sequence[str] = (),
         ceiling: float = CEILING,
+        measure: str = "pure",
+        delta: float | None = None,
         types: Mapping[str, str] | None = None,
         table: str | None = None,
         threads: int | None = None,
@@ -73,8 +75,8 @@ class Registered:
         called = f"table {kept.count('registrations') + 1}" if name is None else name
         declared = Declared(
             called, person, version, rows_per_person, neighbors, bounds or {}, keys or {}, complete, public, ceiling,
-            allow_individual=allow_individual, types=types, table=table, threads=threads, memory=memory, engine=engine,
-            dialect=dialect,
+            measure, delta, allow_individual=allow_individual, types=types, table=table, threads=threads,
+            memory=memory, engine=engine, dialect=dialect,
         )  # fmt: skip
         with read_candidate(source, preferences, declared, kept) as candidate:
             self._take(candidate.keep_in_memory(own=not isinstance(ledger, Ledger)))
@@ -97,7 +99,7 @@ class Registered:
         version: str | None = None,
         measure: str = "pure",
         delta: float | None = None,
-        renews: str | None = None,
+        renews: str | Mapping[str, str] | None = None,
         ceiling: float = CEILING,
         accounts: str = "cohort",
         allow_individual: bool = False,
@@ -118,7 +120,8 @@ class Registered:
         join, stricter preferences hold at once, who is gone pays no more. More than a tenth of newcomers, or nobody
         known, needs `confirm=True`; larger epsilons for people who are known need `loosen=` and their number. In a
         ledger of several datasets, levels that mean something else need `redefine=True`, and then mean it in all.
-        `snapshots` is the folder for the copies, beside the ledger unless given.
+        `snapshots` is the folder for the copies, beside the ledger unless given. `renews` says of which period a level
+        is ("year" for all of them, or {"yearly": "year"}): who has chosen it is asked anew in the next one.
         """
         declared = Declared(
             name, person, version, rows_per_person, neighbors, bounds or {}, keys or {}, complete, public, ceiling,

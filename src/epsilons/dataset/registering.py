@@ -30,7 +30,9 @@ from epsilons.ledger.opening import find_places, state_folder
 from epsilons.ledger.order import as_sorted
 from epsilons.ledger.places import mark_content
 from epsilons.ledger.registration import Application, Outlook, same_state
+from epsilons.ledger.renewal import check_renews
 from epsilons.ledger.values import Digests, Enrolment, Registration, Terms
+from epsilons.measure import ZCDP, Measure, check_delta
 from epsilons.noise.entropy import system
 from epsilons.preferences import LARGEST_EPSILON, Preferences, to_nano
 from epsilons.storage import show_address, sqlite_path
@@ -38,8 +40,9 @@ from epsilons.storage import show_address, sqlite_path
 if TYPE_CHECKING:
     from epsilons.dataset.preferences import PreferenceTable
 
-#: The largest epsilon that a person may have, unless the steward says otherwise; public people have none.
-CEILING = 10.0
+#: The largest epsilon that a person may have, unless the steward says otherwise; public people have none. And the most
+#: that a steward may say where accounts are concentrated, whose units then fit an integer of 64 bits.
+CEILING, HIGHEST = 10.0, 1000.0
 _EXAMPLES: Mapping[str, Any] = {"bounds": {"wage": (0, 100)}, "keys": {"region": ["north", "south"]}}
 #: What an engine takes, beside the source.
 _ENGINE = ("types", "table", "dialect", "threads", "memory")
@@ -61,7 +64,7 @@ class Declared:
     ceiling: float = CEILING
     measure: str = "pure"
     delta: float | None = None
-    renews: str | None = None
+    renews: str | Mapping[str, str] | None = None
     accounts: str = "cohort"
     allow_individual: bool = False
     types: Mapping[str, str] | None = None
@@ -75,12 +78,10 @@ class Declared:
         check_label("name", self.name, "wages")
         if self.version is not None:
             check_label("version", self.version, "2026-11")
-        for name, only in {"delta": None, "renews": None, "accounts": "cohort"}.items():
-            if getattr(self, name) != only:
-                what: Text = ("There is no other ", Argument(name), ".")
-                rule = "Accounts are kept by cohort, in pure epsilons, and are not renewed."
-                raise LedgerError(what, rule=rule, suggest=Argument(name, only))
-        check_terms(self.neighbors, self.rows_per_person, self.allow_individual, self.measure)
+        if self.accounts != "cohort":
+            what: Text = ("There is no other ", Argument("accounts"), ".")
+            raise LedgerError(what, rule="Accounts are kept by cohort.", suggest=Argument("accounts", "cohort"))
+        check_terms(self.neighbors, self.rows_per_person, self.allow_individual, self.counted)
         for name in ("bounds", "keys"):
             if not isinstance(getattr(self, name), Mapping):
                 raise DataError((Argument(name), " is given by column."), suggest=Argument(name, _EXAMPLES[name]))
@@ -90,6 +91,17 @@ class Declared:
             good = False
         if not good:
             raise PreferenceError("The ceiling is no epsilon.", suggest=Argument("ceiling", CEILING))
+        if self.delta is not None and self.ceiling > HIGHEST:
+            rule = f"Concentrated accounts are for epsilons up to {HIGHEST:g}."
+            raise PreferenceError("The ceiling is too high.", rule=rule, suggest=Argument("ceiling", CEILING))
+
+    @property
+    def counted(self) -> str:
+        """The measure as terms have it; a delta and concentrated accounts go together."""
+        if (self.measure == ZCDP) != (self.delta is not None):
+            both = (Argument("measure", ZCDP), " and ", Argument("delta", 1e-6), ", or neither")
+            raise LedgerError("Accounts that count rho have one delta, and only they.", suggest=both)
+        return self.measure if self.delta is None else Measure(check_delta(self.delta)).to_text()
 
     def open_source(self, source: Any) -> Engine:
         """The table itself; nothing of it is read yet."""
@@ -111,6 +123,7 @@ class Declared:
             "types": dict(self.types or {}),
             "dialect": dict(self.dialect or {}),
             **tell_preferences(wishes, schema),
+            **({} if self.renews is None else {"renews": check_renews(self.renews, wishes.levels)}),
         }
 
     def source(self, files: Sequence[str], began: int | None = None) -> dict[str, Any] | None:
@@ -206,7 +219,7 @@ class Candidate:
                 find_places().refuse_second(self.ledger.id, self.declared.name, self.files)
             except LedgerError as refused:
                 objections.insert(0, refused)
-        levels, known = read_epsilons(ahead.levels), read_epsilons(ahead.before)
+        levels, known = (read_epsilons(one, self.terms.counted) for one in (ahead.levels, ahead.before))
         before: dict[str, Any] = {"levels": known} if known else {}
         before |= {} if held is None else {**held.about, "levels": known, "version": held.version}
         unlabelled = {} if self.declared.version else {"version": self.version}
@@ -255,8 +268,10 @@ class Candidate:
 
     def _application(self, stamp: Mapping[str, Any], act: Act) -> Application:
         asked, declared = self.asked, self.declared
-        named = {name: _code(epsilon) for name, epsilon in self.preferences.levels.items()}
+        measure = self.terms.counted
+        named = {name: to_nano(float(epsilon)) for name, epsilon in self.preferences.levels.items()}
         words, places = asked.distinct_words()
+        words = [word._replace(code=measure.coded(word.code)) for word in words]
         return Application(
             name=declared.name,
             version=self.version,
@@ -266,7 +281,7 @@ class Candidate:
             people=as_sorted(self.people),
             asked=places,
             words=words,
-            levels=named,
+            levels={name: PUBLIC_CODE if nano is None else measure.units(nano) for name, nano in named.items()},
             defaulted=asked.defaulted,
             unmatched=asked.unmatched,
             **act._asdict(),
@@ -283,17 +298,13 @@ class Candidate:
         return str(self.ledger.count("registrations", name=self.declared.name) + 1)
 
 
-def _code(epsilon: float) -> int:
-    nano = to_nano(float(epsilon))
-    return PUBLIC_CODE if nano is None else nano
-
-
 @contextmanager
 def read_candidate(
     source: Any, preferences: Any, declared: Declared, ledger: Ledger, read: Any = None
 ) -> Iterator[Candidate]:
     """Read a source, once, for as long as a block lasts (`keep_in_memory`: longer); `read` is `read_preferences`."""
     from epsilons.dataset.preferences import check_id_column, read_preferences  # with Arrow: questions do without
+    from epsilons.dataset.public import read_public
 
     started, began = time.perf_counter(), time.time_ns()
     engine = declared.open_source(source)
@@ -315,7 +326,11 @@ def read_candidate(
         known = ledger.salt, ledger.digest, normal
         asked, people = (read or read_preferences)(engine, person, wishes, *known, ceiling=declared.ceiling)
         normal = normal or (older and asked.ids.equals(normalise(asked.ids)))
-        terms = check_terms(declared.neighbors, None, declared.allow_individual, declared.measure)
+        # How private people are is known of the roster anyway, whatever their rows say of it.
+        named = [name for name in about["public"] if name != about.get("preference")]
+        asked = replace(asked, public=read_public(engine, person, named, asked.ids))
+        about |= {"values": asked.public.list_values()} if named else {}
+        terms = check_terms(declared.neighbors, None, declared.allow_individual, declared.counted)
         kind, spelling = "text" if person.family == TEXT else "number", "normal" if normal else "as written"
         terms = replace(terms, ids=kind, spelling=spelling)
         candidate = Candidate(declared, ledger, engine, person, about, files, asked, people, wishes, terms, started)
@@ -356,9 +371,9 @@ def _opened(
 ) -> Opened:
     about, terms, made = registry.registration.about, registry.ledger.terms(), registry.registration
     assert terms is not None
-    named = read_epsilons(registry.ledger.levels())
-    cited = {"name": made.name, "version": made.version, "lasting": registry.ledger.lasting}
-    facts = TableFacts.of(engine.schema, about, terms.neighbors, levels=named, **cited)
+    named = read_epsilons(registry.ledger.levels(), registry.measure)
+    cited = {"name": made.name, "version": made.version, "dataset": made.dataset, "lasting": registry.ledger.lasting}
+    facts = TableFacts.of(engine.schema, about, terms.neighbors, levels=named, measure=registry.measure, **cited)
     return Opened(engine, facts, registry, prepared, enrolment, time.perf_counter() - started)
 
 

@@ -27,6 +27,7 @@ from epsilons.ledger.values import (
     Enrolment,
     Registration,
 )
+from epsilons.measure import PLAIN, Measure
 from epsilons.preferences import name_grant, to_nano
 
 
@@ -37,8 +38,12 @@ class Registry:
         self.ledger, self.registration, self.address = ledger, registration, address
         #: Its number, by which the ledger knows who is on its roster.
         self.dataset = registration.dataset
-        #: What the grants are called.
-        self.names = name_grants(ledger.levels())
+        terms = ledger.terms()
+        #: Whether anybody's grant may be one by period.
+        self.renews = bool(ledger.settled().periods)
+        #: In what accounts are kept, and what the grants are called.
+        self.measure = PLAIN if terms is None else terms.counted
+        self.names = name_grants(ledger.levels(), self.measure)
         #: Whether the ledger was opened for this dataset alone, and is closed with it.
         self._own = own
 
@@ -63,11 +68,11 @@ class Registry:
         if not isinstance(given, Mapping):
             rule, hint = "People's own words are given by id.", "{'ann': 'strict'}"
             raise PreferenceError("Levels are given as {id: level}.", rule=rule, suggest=hint)
-        levels = self._levels_in_use()
-        words = [read_word(one, levels) for one in given.values()]
+        levels = self.levels_in_use()
+        words = [read_word(one, levels, self.measure) for one in given.values()]
         return self.ledger.say(self.find_people(list(given)), np.arange(len(words)), words, self.dataset)
 
-    def _levels_in_use(self) -> dict[str, int]:
+    def levels_in_use(self) -> dict[str, int]:
         """What names mean that some dataset has; registrations of earlier releases do not say which they have."""
         levels, settled = self.ledger.levels(), [one.about for one in self.ledger.registrations(newest=True)]
         named = {name for about in settled for name in about.get("named", levels)}
@@ -91,8 +96,9 @@ class Registry:
         people: Counter[int | None] = Counter()
         for cohort in (cohort for cohort in cohorts if cohort.state == ACTIVE and cohort.people):
             people[cohort.granted] += cohort.people
-        shown = [(name_grant(grant, self.names), to_epsilon(grant), number) for grant, number in people.items()]
-        kept = {to_epsilon(one.granted): (one.average, to_epsilon(one.least), one.nothing_left) for one in left.levels}
+        grants = {self.measure.granted(units): number for units, number in people.items()}
+        shown = [(name_grant(grant, self.names), to_epsilon(grant), number) for grant, number in grants.items()]
+        kept = {one.epsilon: (one.average, self.measure.amount(one.least), one.nothing_left) for one in left.levels}
         return Description(
             columns=facts.describe_columns(),
             levels=tuple(Level(*one, *kept.get(one[1], (None,))) for one in sorted(shown, key=itemgetter(1))),
@@ -130,20 +136,20 @@ def find_people(ledger: Ledger, people: Any, person: Column) -> Digests:
     return digests(ids, ledger.salt, ledger.digest)
 
 
-def read_epsilons(levels: Mapping[str, int]) -> dict[str, float]:
+def read_epsilons(levels: Mapping[str, int], measure: Measure = PLAIN) -> dict[str, float]:
     """The epsilons of levels whose codes a ledger has."""
-    return {name: math.inf if code == PUBLIC_CODE else to_epsilon(code) for name, code in levels.items()}
+    return {name: math.inf if code == PUBLIC_CODE else measure.grant(code) for name, code in levels.items()}
 
 
-def name_grants(levels: Mapping[str, int]) -> dict[float, str]:
+def name_grants(levels: Mapping[str, int], measure: Measure = PLAIN) -> dict[float, str]:
     """Names by epsilon; two levels with one epsilon are one."""
     found: dict[float, str] = {}
-    for name, epsilon in read_epsilons(levels).items():
+    for name, epsilon in read_epsilons(levels, measure).items():
         found[epsilon] = f"{found[epsilon]} or {name}" if epsilon in found else name
     return found
 
 
-def read_word(said: Any, levels: Mapping[str, int]) -> Word:
+def read_word(said: Any, levels: Mapping[str, int], measure: Measure = PLAIN) -> Word:
     """A level's name, or an epsilon; public goes by its name, whether or not a level is called so."""
     if isinstance(said, str):
         if said not in levels and said != "public":
@@ -159,4 +165,4 @@ def read_word(said: Any, levels: Mapping[str, int]) -> Word:
         rule = "An epsilon is a number above 0."
         raise PreferenceError("This is no epsilon.", rule=rule, suggest="withdraw, for who wants to be left out")
     nano = to_nano(epsilon)
-    return Word(PUBLIC_CODE if nano is None else nano)
+    return Word(PUBLIC_CODE if nano is None else measure.units(nano))

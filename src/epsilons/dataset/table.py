@@ -9,6 +9,7 @@ import json
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 from fractions import Fraction
+from functools import partial
 from typing import Any
 
 from epsilons.arguments.checks import check_truth
@@ -21,12 +22,16 @@ from epsilons.dataset.attempt import Attempt, NothingToPlanError, needs_rough_co
 from epsilons.dataset.batch import Batch
 from epsilons.dataset.known import find_known
 from epsilons.dataset.levels import FROM_THE_ROSTER, counts_levels, require_concerned
+from epsilons.dataset.parts import PartedAttempt, list_parts, plan_groups
 from epsilons.dataset.question import TableQuestion, parse_question, question_key
 from epsilons.dataset.registered import Registered
 from epsilons.dataset.rows import follow
+from epsilons.dataset.strata import may_calibrate, stratify, take_calibrated
 from epsilons.engines.conditions import parse
 from epsilons.errors import Argument, DataError, LedgerError, PlanError
 from epsilons.ledger.values import Enrolment, StalePlanError, list_active
+from epsilons.measure import Remainder
+from epsilons.mechanisms.base import charges_of
 from epsilons.noise.entropy import Entropy
 from epsilons.planner.choose import PlanRow
 from epsilons.planner.guesses import guessing_all
@@ -104,10 +109,14 @@ class Dataset(Registered, Asking):
         condition = None if where is None else parse(where, schema)
         # An algorithm has no content that could be compared: without a name every run is a question of its own.
         options = replace(options, fresh=options.fresh or name is None)
-        counted = Question(Count(), self._facts.neighbors), None, condition, None, (), options
+        measure = self._facts.measure
+        options = replace(options, delta=measure.delta)
+        counted = Question(Count(), self._facts.neighbors, measure=measure), None, condition, None, (), options
+        public = self._facts.on_roster & (frozenset() if condition is None else condition.columns)
+        rescaled = check_truth("rescale", rescale)
         applied = Applied(
-            *counted, recipe, listed, aim, name, threshold, private_under, check_truth("rescale", rescale)
-        )
+            *counted, recipe, listed, aim, name, threshold, private_under, rescaled, public=public
+        )  # fmt: skip
         return self._answer(ApplyAttempt, applied)
 
     @check_call("batch")
@@ -121,7 +130,8 @@ class Dataset(Registered, Asking):
 
     def _ask(self, call: Call, planned: Plan | None = None) -> Release:
         """Check a call against the table, and put it to the door; with a plan only if it still holds."""
-        return self._answer(Attempt, self._parse(call), planned)
+        asked = self._parse(call)
+        return self._answer(Attempt if asked.parted is None else PartedAttempt, asked, planned)
 
     def _answer(self, kind: type[Attempt], asked: TableQuestion, planned: Plan | None = None) -> Release:
         """Plan anew as often as others were charged or people changed their minds meanwhile."""
@@ -132,7 +142,7 @@ class Dataset(Registered, Asking):
                     attempt = kind(asked, self._facts, self._registry, self._preparation, planned)
                     return attempt.release()
                 except StalePlanError:
-                    continue
+                    self.ledger.renew()  # what made it stale may be that a period has begun
         raise LedgerError("The budgets keep changing; nothing was charged.", suggest="ask again when fewer others ask")
 
     def _find(self, call: Call) -> Release | None:
@@ -156,8 +166,11 @@ class Dataset(Registered, Asking):
     def _plan(self, call: Call, past: bool) -> Plan:
         """Every mechanism for a question, with what everybody has left; with `past` by what past answers tell."""
         asked, options = self._parse(call), call.options
-        if asked.on_preference and counts_levels(asked, self._facts):
+        if (asked.on_preference or asked.on_roster) and counts_levels(asked, self._facts):
             raise NothingToPlanError("There is nothing to plan.", rule=FROM_THE_ROSTER)
+        if asked.parted is not None:
+            parts = list_parts(asked, self._facts, self.ledger.cohorts(self._registry.dataset))
+            return plan_groups(parts, call, partial(self._plan, past=False), self._ask)
         with self._lock:
             self._refresh()
             everyone = self.ledger.cohorts(self._registry.dataset)
@@ -183,9 +196,13 @@ class Dataset(Registered, Asking):
             return self._ask(replace(call, options=pinned), plan)
 
         settings = options.settings
-        plan = Plan.make(asked.question, spendable.levels, Fraction(1), settings, options.mechanism, ask_row)
-        accounts = [spendable.account([charge for _, charge in row.account.losses]) for row in plan.rows]
+        rate = None if asked.question.rate is None else Remainder(*vars(asked.question.rate).values())
+        plan = Plan.make(asked.question, spendable.levels, Fraction(1), settings, options.mechanism, ask_row, rate)
+        paid = [charges_of(row.chosen, asked.question, spendable.levels) for row in plan.rows]
+        accounts = [spendable.account(charges) for charges in paid]
         rows = [replace(row, account=one, share=share) for row, one in zip(plan.rows, accounts, strict=True)]
+        if may_calibrate(asked, self._facts) and (fine := stratify(spendable, cohorts, self._facts)) is not None:
+            rows = take_calibrated(rows, fine, asked.question)
         first = not certain and needs_rough_count(asked, cohorts, self._registry.names)
         plan = replace(plan, rows=tuple(rows), of_grants=share, counts_first=first, known=known)
         return plan
@@ -202,6 +219,8 @@ class Dataset(Registered, Asking):
         """After people changed their minds, here or elsewhere, the rows get their new cohorts."""
         self._check_open()
         here = self._registry
+        if here.renews:
+            here.ledger.renew()
         epoch, newest = here.ledger.state(here.dataset)
         if newest != here.registration.number:
             what, hint = f"{self._facts.name!r} was registered anew since it was opened.", "open it again"

@@ -102,6 +102,7 @@ def _document(people: Population, results: tuple[DemoResult, ...], ledger: Ledge
             "spending": ledger.spending,
             "levels": [{"granted": granted, "left": left} for granted, left in ledger.levels.items()],
             "groups": [dict(zip(balance, row, strict=True)) for row in left],
+            "budget": ledger.budget.to_dict(),
         },
         "report": report,
     }

@@ -4,21 +4,16 @@ import html
 import re
 from collections.abc import Callable
 from functools import wraps
-from io import StringIO
-from typing import Any, ParamSpec
+from typing import ParamSpec
 
-import matplotlib
 from matplotlib.axes import Axes
-from matplotlib.figure import Figure
 from matplotlib.lines import Line2D
 from matplotlib.patches import Patch
 
 from epsilons.demo.people import GROUPS, Population
 from epsilons.demo.questions import DemoResult, LedgerSummary
-from epsilons.plots import new_axes, pick_color, pick_line
+from epsilons.plots import INK, draw_svg, new_axes, pick_color, pick_line
 
-#: Drawn in this colour, text and lines take the page's own, dark or light.
-INK = "#010203"
 TRUTH = "#8b95a1"
 #: The groups of people, and what is written on them.
 SHADES = ("#14606f", "#1f8a9e", "#6cc3cf")
@@ -26,16 +21,6 @@ ON_SHADES = ("#ffffff", "#ffffff", "#0b2a30")
 
 #: The level that strict people move to in the chart of consent.
 MOVED_TO = 0.5
-
-_STYLE: dict[Any, Any] = {
-    **{f"{part}color": INK for part in ("axes.edge", "axes.label", "text.", "xtick.", "ytick.", "grid.")},
-    **dict.fromkeys(("axes.spines.top", "axes.spines.right", "legend.frameon"), False),
-    "svg.fonttype": "path",
-    "svg.hashsalt": "epsilons",
-    "font.family": "sans-serif",
-    "font.size": 12.0,
-    "grid.alpha": 0.15,
-}
 
 Arguments = ParamSpec("Arguments")
 
@@ -47,16 +32,17 @@ def _as_svg(draw: Callable[Arguments, tuple[Axes, str]]) -> Callable[Arguments, 
 
     @wraps(draw)
     def drawn(*args: Arguments.args, **kwargs: Arguments.kwargs) -> tuple[str, str]:
-        with matplotlib.rc_context(_STYLE), StringIO() as file:
+        told: list[str] = []
+
+        def draw_axes() -> Axes:
             axes, text = draw(*args, **kwargs)
-            figure = axes.figure
-            assert isinstance(figure, Figure)
-            figure.savefig(file, format="svg", transparent=True, metadata={"Date": None})
-            svg = file.getvalue()
-        svg = svg[svg.index("<svg") :]
+            told.append(text)
+            return axes
+
+        svg, (text,) = draw_svg(draw_axes), told
         # The metadata and namespaces name addresses that a page does not need.
         svg = re.sub(r'<metadata>.*?</metadata>|\sxmlns(:\w+)?="[^"]*"', "", svg, flags=re.DOTALL)
-        svg = re.sub(r'(\bid="|href="#|url\(#)', rf"\g<1>{name}-", svg).replace(INK, "currentColor")
+        svg = re.sub(r'(\bid="|href="#|url\(#)', rf"\g<1>{name}-", svg)
         # Only the viewBox stays, so that the page decides on the size.
         head, body = svg.split(">", 1)
         head = re.sub(r'\s(width|height)="[^"]*"', "", head)
@@ -210,3 +196,24 @@ def chart_left(ledger: LedgerSummary) -> tuple[Axes, str]:
     more = "{0.name}: {0.left:.3f} of {0.granted:.3f} left, {0.more} more like the last one"
     listed = "; ".join(map(more.format, groups))
     return axes, f"Bars of what is left of people's grants after {len(ledger.spending)} answers. {listed}."
+
+
+@_as_svg
+def chart_budget(ledger: LedgerSummary) -> tuple[Axes, str]:
+    """A mean's error against the number of questions, under each kind of account."""
+    axes, plan = new_axes(8, 3.4), ledger.budget
+    lines = {"pure": ("-", "epsilons add up (pure)"), "zcdp": ("--", f"concentrated, delta {plan.delta:g} (zcdp)")}
+    for account, (style, label) in lines.items():
+        curve = [(row.questions, row.mean) for row in plan.curve if row.account == account]
+        axes.plot(*zip(*curve, strict=True), style, color=INK, linewidth=3, label=label)
+    axes.axvline(plan.questions, color=TRUTH, linewidth=2.5, zorder=0)
+    axes.set(xscale="log", yscale="log", xlabel="questions", ylabel="expected error of a mean\n(part of its bounds)")
+    axes.xaxis.set_major_formatter("{x:,.0f}")
+    axes.yaxis.set_major_formatter("{x:.1%}")
+    axes.grid()
+    axes.legend(loc="upper left")
+    told = "; ".join(f"{row.account}: {row.mean:.2%}" for row in plan.rows)
+    return (
+        axes,
+        f"Expected error of a mean, of its bounds' width, by number of questions. At {plan.questions}: {told}.",
+    )

@@ -45,6 +45,9 @@ GROUPS = (
     Group("liberal", round(1 - CONSERVATIVE - MODERATE, 2), 1.0, 1.0, "relaxed about it"),
 )
 
+#: What the groups are called where levels have names, each with one epsilon.
+LEVELS = {"strict": 0.1, "standard": 0.5, "open": 1.0}
+
 RECIPE = (
     "Everyone is put into a group at random (54% conservative, 37% moderate, 9% liberal); conservative people draw an "
     "epsilon evenly from 0.01 to 0.2, moderate people from 0.2 to 1, both rounded to hundredths, and liberal people "
@@ -70,7 +73,11 @@ class Population:
     @cached_property
     def _rows(self) -> pa.Table:
         """With ids and preferences as columns; many datasets are made of it."""
-        return pa.table(self.table.assign(id=range(1, len(self) + 1), epsilon=self.epsilons))
+        return pa.table(
+            self.table.drop(columns="rownames", errors="ignore").assign(
+                id=range(1, len(self) + 1), epsilon=self.epsilons
+            )
+        )
 
     def dataset(self, ledger: Ledger | None, snapshots: str | None = None, **more: Any) -> eps.Dataset:
         """The table with ids and preferences as columns of it: registered in a ledger, or in memory.
@@ -88,6 +95,15 @@ class Population:
         if ledger is None:
             return eps.Dataset(self._rows, ledger="memory", name="wages", **options)
         return eps.Dataset.register(self._rows, ledger=ledger, name="wages", snapshots=snapshots, **options)
+
+    def register_levels(self, ledger: Ledger, snapshots: str, **more: Any) -> eps.Dataset:
+        """The same people by the names of levels, one for each group."""
+        said = np.array(list(LEVELS))[self.groups]
+        return eps.Dataset.register(
+            pa.table(self.table.drop(columns="rownames").assign(id=range(1, len(self) + 1), privacy=said)),
+            name="wages", person="id", ledger=ledger, snapshots=snapshots, version="CPS1988",
+            preferences=eps.Preferences.from_levels("privacy", LEVELS), **more,
+        )  # fmt: skip
 
     def granted(self, group: int) -> list[float]:
         return list(map(float, self.epsilons[self.groups == group]))

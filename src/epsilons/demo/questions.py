@@ -16,10 +16,13 @@ import numpy as np
 import epsilons as eps
 from epsilons.demo.people import GROUPS, Population
 from epsilons.guarantee import to_epsilon
+from epsilons.planner.budget import BudgetPlan
 
 CONFIDENCE = 0.95
 #: Every question may use a tenth of what each person granted.
 QUESTION_SHARE = 0.1
+#: So many questions are budgeted for.
+BUDGETED = 200
 WAGE_BOUNDS = (0, 2000)
 WAGE_EDGES = tuple(range(0, 2001, 200))
 
@@ -241,6 +244,8 @@ class LedgerSummary:
     same_again: bool
     #: After each release, what every group has spent of its grants, as a part.
     spending: tuple[tuple[float, ...], ...]
+    #: What errors to expect if many questions are asked, under each kind of account.
+    budget: BudgetPlan
 
 
 def summarize_ledger(population: Population, people: eps.Dataset, mean: eps.Release) -> LedgerSummary:
@@ -258,4 +263,5 @@ def summarize_ledger(population: Population, people: eps.Dataset, mean: eps.Rele
     parts = [{e: charged.get(e, 0.0) / e for e in left} for charged in (past.epsilons for past in people.history())]
     spending = np.cumsum([[population.average(place, part) for place in range(len(GROUPS))] for part in parts], axis=0)
     steps = tuple(map(tuple, spending.tolist()))
-    return LedgerSummary(left, tuple(groups), recount.entries, again.value == mean.value, steps)
+    budget = people.budget(BUDGETED)
+    return LedgerSummary(left, tuple(groups), recount.entries, again.value == mean.value, steps, budget)

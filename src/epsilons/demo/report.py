@@ -38,6 +38,7 @@ def write_report(path: Path, people: Population, results: tuple[DemoResult, ...]
         "chart_spending": _figure(*charts.chart_spending(ledger)),
         "chart_left": _figure(*charts.chart_left(ledger)),
         "left": _balance(ledger),
+        "chart_budget": _figure(*charts.chart_budget(ledger)),
         "not_promised": "".join(f"<li>{escape(t)}</li>" for t in (*promise.caveats, *terminal.NOT_PROMISED)),
     }
     page = frame.substitute({name: escape(text) for name, text in texts.items()}, **parts)

@@ -20,7 +20,7 @@ from typing import TYPE_CHECKING, Any, ClassVar, Protocol, TypeVar, cast
 
 import numpy as np
 
-from epsilons.errors import Argument, DataError
+from epsilons.errors import Argument, DataError, Unusable
 
 if TYPE_CHECKING:
     import pyarrow as pa
@@ -269,6 +269,10 @@ def as_columns(found: pa.Table) -> dict[str, NDArray[Any]]:
     return columns
 
 
+class UnreadableError(Unusable, DataError):
+    """The engine failed, whatever was asked."""
+
+
 def hide_engine_errors(work: Callable[[], _T], engine: str) -> _T:
     """Do it; if it fails, for whatever reason, say only that it failed.
 
@@ -281,4 +285,5 @@ def hide_engine_errors(work: Callable[[], _T], engine: str) -> _T:
     except Exception:
         pass
     rule = "Reasons are not shown, since they may quote what the table holds."
-    raise DataError("The table could not be read.", rule=rule, suggest=f"the table in {engine} itself, as its steward")
+    hint = f"the table in {engine} itself, as its steward"
+    raise UnreadableError("The table could not be read.", rule=rule, suggest=hint)

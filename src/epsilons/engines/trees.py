@@ -16,6 +16,7 @@ a time in proportion to the text.
 import math
 import operator
 from abc import ABC, abstractmethod
+from collections.abc import Mapping
 from dataclasses import dataclass
 from datetime import date, datetime
 from decimal import Context, Decimal
@@ -224,8 +225,12 @@ class Predicate(ABC):
         """Whether one value meets it that is known without looking at rows; all columns are the same one."""
 
     @abstractmethod
+    def settle(self, known: Mapping[str, Canonical | None]) -> bool | None:
+        """Whether a row meets it that has these values in these columns; None where that depends on other columns."""
+
     def allows(self, name: str, value: Canonical | None) -> bool:
         """Whether a row that has this value in a column can meet it, whatever stands in the other columns."""
+        return self.settle({name: value}) is not False
 
     @abstractmethod
     def tree(self) -> exp.Expr:
@@ -273,8 +278,8 @@ class Comparison(Predicate):
             found = value in self.values if sign == "IN" else bool(_SIGNS[sign](value, first))
         return found == (sign == self.sign)
 
-    def allows(self, name: str, value: Canonical | None) -> bool:
-        return name != self.column.name or self.holds(value)
+    def settle(self, known: Mapping[str, Canonical | None]) -> bool | None:
+        return self.holds(known[self.column.name]) if self.column.name in known else None
 
     def tree(self) -> exp.Expr:
         if not self.values:
@@ -303,7 +308,7 @@ class Never(Predicate):
     def holds(self, value: Canonical | None) -> bool:
         return False
 
-    def allows(self, name: str, value: Canonical | None) -> bool:
+    def settle(self, known: Mapping[str, Canonical | None]) -> bool | None:
         return False
 
     def tree(self) -> exp.Expr:
@@ -328,8 +333,12 @@ class Several(Predicate):
     def holds(self, value: Canonical | None) -> bool:
         return (all if self.every else any)(part.holds(value) for part in self.parts)
 
-    def allows(self, name: str, value: Canonical | None) -> bool:
-        return (all if self.every else any)(part.allows(name, value) for part in self.parts)
+    def settle(self, known: Mapping[str, Canonical | None]) -> bool | None:
+        found = [part.settle(known) for part in self.parts]
+        decisive = not self.every
+        if decisive in found:
+            return decisive
+        return None if None in found else self.every
 
     def tree(self) -> exp.Expr:
         return join_bits([part.tree() for part in self.parts], self.every)

@@ -11,9 +11,13 @@ from functools import cached_property
 from typing import Any
 
 from epsilons.display import Sheet, Shown, group_levels, show, show_key, show_span
-from epsilons.guarantee import NANO, to_epsilon
+from epsilons.guarantee import NANO
+from epsilons.ledger.consent import Term
 from epsilons.ledger.values import WITHDRAWN, Cohort, Marked, list_active
+from epsilons.measure import PLAIN, Measure
 
+#: What is told of concentrated accounts.
+COUNTS_RHO = "What is left is told in rho, which adds up where epsilons do not"
 _HEAD = ("epsilon granted", "people", "left on average", "least left", "nothing left", "questions left")
 
 
@@ -26,16 +30,22 @@ class Balance:
     total: int
     least: int
     nothing_left: int
+    measure: Measure = PLAIN
+
+    @property
+    def epsilon(self) -> float:
+        """What they granted."""
+        return self.measure.grant(self.granted)
 
     @property
     def average(self) -> float:
-        """What they have left on average, in epsilon."""
-        return self.total / self.people / NANO
+        """What they have left on average, in epsilon, or in rho."""
+        return self.total / self.people / self.measure.one
 
     def to_dict(self) -> dict[str, Any]:
-        """Plain values in epsilon; `left` is the average."""
-        told = {"epsilon": to_epsilon(self.granted), "people": self.people, "left": self.average}
-        return {**told, "least": to_epsilon(self.least), "nothing_left": self.nothing_left}
+        """Plain values in epsilon, what is left in rho where that is counted; `left` is the average."""
+        told = {"epsilon": self.epsilon, "people": self.people, "left": self.average}
+        return {**told, "least": self.measure.amount(self.least), "nothing_left": self.nothing_left}
 
 
 @dataclass(frozen=True)
@@ -49,34 +59,37 @@ class Remaining(Marked, Shown):
     questions: Mapping[int, int]
     not_dp_since: int | None = None
     names: Mapping[float, str] = field(default_factory=dict)
+    measure: Measure = PLAIN
 
     @cached_property
     def levels(self) -> tuple[Balance, ...]:
         """Everyone at a level, strictest grant first: average, least, and how many have nothing left."""
-        return balance(self.cohorts)
+        return balance(self.cohorts, self.measure)
 
     @property
     def nano(self) -> dict[int, int]:
-        """{grant: the least that anyone with this grant has left}, in nano-epsilon."""
+        """{grant: the least that anyone with this grant has left}, in nano-epsilon, or femto-rho."""
         return {level.granted: level.least for level in self.levels}
 
     @property
     def epsilons(self) -> dict[float, float]:
-        """{granted epsilon: least epsilon left to anyone at that level}."""
-        return {to_epsilon(granted): to_epsilon(nano) for granted, nano in self.nano.items()}
+        """{granted epsilon: least epsilon, or rho, left to anyone at that level}."""
+        return {level.epsilon: self.measure.amount(level.least) for level in self.levels}
 
     def sheets(self) -> list[Sheet]:
         rows = []
-        granted = [to_epsilon(level.granted) for level in self.levels]
+        granted = [level.epsilon for level in self.levels]
         named = [self.names.get(one, show(one)) for one in granted]
         for name, places in group_levels([(one, level.people) for one, level in zip(named, self.levels, strict=True)]):
             those = [self.levels[place] for place in places]
             called = [name, show_span([granted[place] for place in places])] if self.names else [name]
             more = [self.questions[level.granted] for level in those if level.granted in self.questions]
-            left = show_span([level.average for level in those]), show(min(to_epsilon(level.least) for level in those))
+            least = min(level.least for level in those)
+            left = show_span([level.average for level in those]), show(self.measure.amount(least))
             counts = sum(level.people for level in those), sum(level.nothing_left for level in those)
             rows.append([*called, show(counts[0]), *left, show(counts[1]), show_span(more) if more else "–"])
         notes = ["Questions left: like the last one, on average.", *([self.caveat] if self.caveat else [])]
+        notes += [] if self.measure.delta is None else [f"{COUNTS_RHO}, with a delta of {float(self.measure.delta):g}."]
         return [Sheet("", ("level", *_HEAD) if self.names else _HEAD, rows, notes)]
 
 
@@ -103,11 +116,12 @@ class Replaced:
     at: str
     dataset: str | None
     ceiling: int | None = None
+    measure: Measure = field(default=PLAIN, compare=False)
 
     def __str__(self) -> str:
-        said = self.level or _grant(self.granted)
+        said = self.level or _grant(self.measure.granted(self.granted))
         if self.ceiling is not None:
-            least = f"{_at_most(self.ceiling)}, the ceiling of {self.dataset},"
+            least = f"{_at_most(self.measure.epsilon(self.ceiling))}, the ceiling of {self.dataset},"
             return f"Own word: {show_key(said)}, brought down to {show_key(least)} on {self.at[:10]}."
         source = f"the preferences of {self.dataset}" if self.dataset else "a source"
         return f"Own word: {show_key(said)}, until {show_key(source)} said something else on {self.at[:10]}."
@@ -121,9 +135,10 @@ class Redefined:
     before: int | None
     granted: int | None
     at: str
+    measure: Measure = field(default=PLAIN, compare=False)
 
     def __str__(self) -> str:
-        meant, means = _grant(self.before), _grant(self.granted)
+        meant, means = (_grant(self.measure.granted(one)) for one in (self.before, self.granted))
         return f"Level {show_key(self.level)}: {meant} until {self.at[:10]}, {means} since then."
 
 
@@ -134,7 +149,8 @@ class Statement(Marked, Shown):
     `uses` lists every question that charged them; `when_public` the numbers of those asked while they were public,
     which promise them nothing. `written_off` counts as spent since a loss of the ledger's newest records was accepted,
     `rounded` since accounts that were nearly alike became one; for the same reason `lowered` counts as not granted.
-    `replaced` is their own word if it no longer holds, `redefined` what became of the meaning of their level.
+    `replaced` is their own word if it no longer holds, `redefined` what became of the meaning of their level. With a
+    `term` the grant is one by period, and `spent` is that of the present one; of earlier ones, `lapsed` was not used.
     """
 
     granted: int | None
@@ -151,14 +167,20 @@ class Statement(Marked, Shown):
     on_roster: bool = True  # of any dataset
     replaced: Replaced | None = None
     redefined: tuple[Redefined, ...] = ()
+    measure: Measure = PLAIN
+    term: Term | None = None
+    lapsed: int = 0
 
     @property
     def sentences(self) -> tuple[str, ...]:
         """The account in plain language."""
         parts = [self._tell_uses(), "Withdrawn: not used any more."]
         if self.state != WITHDRAWN:
-            left = f"Left: {_at_most(self.left)}." if self.left else "Left: 0, so not used any more."
+            left = f"Left: {self._tell_left()}." if self.left else "Left: 0, so not used any more."
             parts[1] = "Public now: nothing is promised." if self.granted is None else left
+        parts += [] if self.term is None else [self._tell_term(self.term)]
+        if self.lapsed and self.term is None:
+            parts.append(f"Of periods that are over, {self._amount(self.lapsed)} was not used and counts as spent.")
         parts += [] if self.on_roster else ["On no roster now, so not used in any question."]
         parts += [] if self.replaced is None else [str(self.replaced)]
         parts += map(str, self.redefined)
@@ -166,10 +188,10 @@ class Statement(Marked, Shown):
             which = f"release{'s' if len(self.when_public) > 1 else ''} {', '.join(map(str, self.when_public))}"
             parts.append(f"Asked while public, with nothing promised: {which}.")
         if self.written_off:
-            parts.append(f"Records were lost, so {_at_least(self.written_off)} more counts as spent.")
+            parts.append(f"Records were lost, so {self._amount(self.written_off)} more counts as spent.")
         if self.rounded or self.lowered:
-            most = [f"{_at_least(self.rounded)} more counts as spent"] * bool(self.rounded)
-            most += [f"{_at_least(self.lowered)} less as granted"] * bool(self.lowered)
+            most = [f"{self._amount(self.rounded)} more counts as spent"] * bool(self.rounded)
+            most += [f"{self._amount(self.lowered)} less as granted"] * bool(self.lowered)
             parts.append(f"Rounded, as accounts that were nearly alike became one: {' and '.join(most)}.")
         return (*parts, self.caveat) if self.caveat else tuple(parts)
 
@@ -180,12 +202,41 @@ class Statement(Marked, Shown):
         told = f"Used in {len(self.uses)} question{'' if len(self.uses) == 1 else 's'}"
         if kinds := sorted(Counter(use.kind for use in self.uses).items()):
             told += f" ({', '.join(f'{times} × {show_key(kind)}' for kind, times in kinds)})"
-        gone = self.spent + self.reserved - self.written_off - self.rounded
-        told += f", at a loss of at most {_at_least(gone)}"
+        gone = self.spent + self.reserved - self.written_off - self.rounded - self.lapsed
+        if self.term is not None:  # over all periods
+            gone = sum(use.charge for use in self.uses)
+        told += f", at a loss of at most {_at_least(self.measure.epsilon(gone))}"
+        delta = "" if self.measure.delta is None else f", with a delta of {float(self.measure.delta):g}"
         if self.state == WITHDRAWN or self.granted is None:
-            return f"{told}."
+            return f"{told}{delta}."
+        if self.term is not None:
+            return f"{told} in all{delta}."
         percent = Context(prec=3, rounding=ROUND_CEILING).divide(100 * gone, self.granted)
-        return f"{told} of {_at_most(self.granted)} granted ({float(percent):.3g}%)."
+        part = f"{float(percent):.3g}%{' of its rho' if delta else ''}"
+        return f"{told} of {_at_most(self.measure.epsilon(self.granted))} granted ({part}){delta}."
+
+    def _tell_left(self) -> str:
+        """In epsilon, or of a concentrated account the part of its rho: what adds up."""
+        assert self.left is not None
+        if self.measure.delta is None or self.granted is None:
+            return _at_most(self.left)
+        percent = Context(prec=3, rounding=ROUND_FLOOR).divide(100 * self.left, self.granted)
+        return f"{float(percent):.3g}% of its rho"
+
+    def _amount(self, units: int) -> str:
+        """In epsilon, or in rho."""
+        if self.measure.delta is None:
+            return _at_least(units)
+        return f"{float(Context(prec=6, rounding=ROUND_CEILING).create_decimal(units)) / self.measure.one:.6g} rho"
+
+    def _tell_term(self, term: Term) -> str:
+        """What is granted for a period, and what that adds up to."""
+        assert self.granted is not None
+        granted, gone = self.measure.epsilon(self.granted), self.spent + self.reserved
+        each = f"Granted: {_at_most(granted)} each {term.period} of the calendar, now for {term.label}"
+        used = f"of which {self._amount(gone)} counts as spent"
+        total = _at_least(self.measure.epsilon(term.earlier + max(self.granted, gone)))
+        return f"{each}, {used}. With earlier periods this adds up to at most {total} so far."
 
 
 def _grant(nano: int | None) -> str:
@@ -202,7 +253,7 @@ def _at_least(nano: int) -> str:
     return f"{float(Context(prec=6, rounding=ROUND_CEILING).create_decimal(nano)) / NANO:.6g}"
 
 
-def balance(cohorts: Iterable[Cohort]) -> tuple[Balance, ...]:
+def balance(cohorts: Iterable[Cohort], measure: Measure = PLAIN) -> tuple[Balance, ...]:
     """What everyone with a grant has left, exactly; strictest grant first. Public people have no balance."""
     found: dict[int, list[tuple[int, int]]] = {}
     for cohort in list_active(cohorts):
@@ -215,6 +266,7 @@ def balance(cohorts: Iterable[Cohort]) -> tuple[Balance, ...]:
             total=sum(people * left for people, left in some),
             least=min(left for _, left in some),
             nothing_left=sum(people for people, left in some if left == 0),
+            measure=measure,
         )
         for granted, some in sorted(found.items())
     )

@@ -12,19 +12,20 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from epsilons.errors import Argument, LedgerError, PlanError, PreferenceError
+from epsilons.errors import Argument, LedgerError, PlanError, PreferenceError, Text
 from epsilons.guarantee import NANO, NEIGHBORS
 from epsilons.ledger.consent import PUBLIC_CODE, Word
 from epsilons.ledger.order import Sorted
 from epsilons.ledger.values import DIGEST_BYTES, Digests, Terms
+from epsilons.measure import Measure
 from epsilons.preferences import LARGEST_EPSILON
 
 QUESTION_KEY_BYTES = 32
 #: The largest grant and the largest charge, in nano-epsilon; sums of them stay far below 2^63.
 LARGEST_GRANT = LARGEST_EPSILON * NANO
 LARGEST_QUOTA = 2**62
-#: How losses are measured and added up.
-MEASURES = ("pure",)
+#: The largest charge, in units of any measure.
+LARGEST_CHARGE = 1 << 60
 LARGEST_ANSWER = 1 << 30
 LONGEST_DESCRIPTION = 1 << 16
 People = Digests | Sorted | Sequence[bytes]
@@ -97,14 +98,19 @@ def check_plan(
 
     Who pays nothing has no charge, and is used only if a level of the plan is told.
     """
-    if not all(is_whole(c, 1, 2**63 - 1) and is_whole(nano, 1, LARGEST_GRANT) for c, nano in charges.items()):
-        rule = f"A charge is a whole number of nano-epsilon from 1 to {LARGEST_GRANT}."
-        raise LedgerError("A charge cannot be used.", rule=rule, suggest="leave out cohorts that are not used")
+    if not all(is_whole(c, 1, 2**63 - 1) and is_whole(nano, 1, LARGEST_CHARGE) for c, nano in charges.items()):
+        raise bad_charge("nano-epsilon, or femto-rho,", LARGEST_CHARGE)
     told = levels or {}
     if not all(is_whole(c, 1, 2**63 - 1) and is_whole(level, 0, 2**31 - 1) for c, level in told.items()):
         raise LedgerError("A level of a plan cannot be used.", rule="Levels are numbered from 0.")
     paid = {int(cohort): int(nano) for cohort, nano in sorted(charges.items())}
     return paid, [(int(cohort), paid.get(cohort, 0), told.get(cohort)) for cohort in sorted({*paid, *told})]
+
+
+def bad_charge(units: str, most: int) -> LedgerError:
+    """The one refusal of a charge that no account could have."""
+    rule = f"A charge is a whole number of {units} from 1 to {most}."
+    return LedgerError("A charge cannot be used.", rule=rule, suggest="leave out cohorts that are not used")
 
 
 def check_question_key(given: bytes) -> bytes:
@@ -157,6 +163,18 @@ def check_terms(neighbors: str, rows_per_person: int | None, allow_individual: b
     if not isinstance(allow_individual, bool):
         given = (Argument("allow_individual"), " is either True or False.")
         raise LedgerError(given, suggest=Argument("allow_individual", False))
-    if measure not in MEASURES:
-        raise LedgerError("This measure of privacy is not kept here.", suggest=Argument("measure", "pure"))
+    try:
+        concentrated = Measure.of_text(measure).delta is not None
+    except (AttributeError, ValueError):
+        known: Text = (
+            Argument("measure", "pure"),
+            ", or ",
+            Argument("measure", "zcdp"),
+            " and ",
+            Argument("delta", 1e-6),
+        )
+        raise LedgerError("This measure of privacy is not kept here.", suggest=known) from None
+    if concentrated and allow_individual:
+        rule = "Individual privacy is told in epsilons as they are, which a concentrated account does not count."
+        raise LedgerError("These terms exclude each other.", rule=rule, suggest=Argument("allow_individual", False))
     return Terms(neighbors, None if rows_per_person is None else int(rows_per_person), allow_individual, measure)

@@ -14,11 +14,12 @@ Rules alone, without any database: they decide for a kind of people at a time, t
 """
 
 from collections.abc import Callable, Mapping
+from datetime import date
 from types import MappingProxyType
 from typing import NamedTuple
 
 from epsilons.errors import Argument, PreferenceError
-from epsilons.guarantee import to_epsilon
+from epsilons.measure import PLAIN, Measure
 
 #: How a public grant, and a withdrawal, are written beside grants in nano-epsilon; no grant is 0.
 PUBLIC_CODE, WITHDRAW_CODE = -1, 0
@@ -29,12 +30,14 @@ _LEVEL, _DEFAULT, _WAITING = "=", "~", "?"
 class Word(NamedTuple):
     """What is asked for: a grant in nano-epsilon, and the level's name if it was said by name.
 
-    `said` is False for those who said nothing, so that a default applies: an epsilon, or a level by its name.
+    `said` is False for those who said nothing, so that a default applies: an epsilon, or a level by its name. `public`
+    is what the source says of them in its public columns, as JSON: no part of the word, and no rule looks at it.
     """
 
     code: int
     level: str | None = None
     said: bool = True
+    public: str = ""
 
     @property
     def text(self) -> str:
@@ -54,23 +57,54 @@ def read_text(text: str, levels: Mapping[str, int]) -> Word | None:
     return Word(int(text), None, said) if text else None
 
 
+#: The periods of the calendar by which a grant may be renewed.
+PERIODS = ("year", "quarter", "month", "week")
+
+
+def name_period(period: str, at: str) -> str:
+    """The period of the calendar that a time is in; later ones come later in the alphabet."""
+    day = date.fromisoformat(at[:10])
+    if period == "week":
+        year, week, _ = day.isocalendar()
+        return f"{year:04}-W{week:02}"
+    return {"year": at[:4], "quarter": f"{at[:4]}-Q{(day.month + 2) // 3}", "month": at[:7]}[period]
+
+
+class Term(NamedTuple):
+    """For which period of the calendar a grant is: of what kind, and which; and what earlier ones count for in all."""
+
+    period: str
+    label: str
+    earlier: int = 0
+
+
 class Standing(NamedTuple):
     """What holds for a person: grant, name of the level, whether it is their own word, and what sources said.
 
-    `said` has a pair for every dataset whose roster the person is on: its number, and its source's last word.
+    `said` has a pair for every dataset whose roster the person is on: its number, and its source's last word; `public`
+    one for every dataset that has public columns, with what those say of the person.
     """
 
     code: int
     level: str | None = None
     own: bool = False
     said: tuple[tuple[int, str], ...] = ()
+    public: tuple[tuple[int, str], ...] = ()
+    #: Where the grant is one by period.
+    term: Term | None = None
 
     def heard(self, dataset: int | None, text: str | None) -> "Standing":
         """The same, on the roster of this dataset with that word of its source; None: no longer on it."""
         if dataset is None:
             return self
         others = [pair for pair in self.said if pair[0] != dataset]
-        return self._replace(said=tuple(sorted(others if text is None else [*others, (dataset, text)])))
+        stays = self if text is not None else self.known_as(dataset, "")
+        return stays._replace(said=tuple(sorted(others if text is None else [*others, (dataset, text)])))
+
+    def known_as(self, dataset: int, public: str) -> "Standing":
+        """The same, with what the public columns of this dataset say of the person; empty: it has none."""
+        others = [pair for pair in self.public if pair[0] != dataset]
+        return self._replace(public=tuple(sorted([*others, (dataset, public)] if public else others)))
 
 
 #: What becomes of people who stand so (None: newcomers) and ask so (None: the source no longer lists them), and whether
@@ -90,6 +124,30 @@ class Settled(NamedTuple):
     ceilings: Mapping[int, int]
     #: What datasets are called.
     names: Mapping[int, str] = MappingProxyType({})
+    #: In what codes are.
+    measure: Measure = PLAIN
+    #: The period of levels that have one, and the present one of each kind.
+    periods: Mapping[str, str] = MappingProxyType({})
+    labels: Mapping[str, str] = MappingProxyType({})
+
+    def keep_terms(self, decide: Decide, consents: bool) -> Decide:
+        """The same, with the periods of grants: who keeps to one keeps what it counts for; who chooses one begins.
+
+        Where nobody `consents`, neither the person nor the steward's act, the grant of who is known stays for good.
+        """
+
+        def settle(now: Standing | None, asked: Word | None) -> tuple[Standing, bool]:
+            new, waits = decide(now, asked)
+            period, held = self.periods.get(new.level or "") if new.code > 0 else None, now and now.term
+            if period is None:
+                return new._replace(term=None), waits
+            if held is not None and held.period == period:
+                return new._replace(term=held), waits
+            if now is not None and not consents:
+                return new._replace(level=now.level if now.code == new.code else None, term=None), True
+            return new._replace(term=Term(period, self.labels[period], held.earlier if held else 0)), waits
+
+        return settle
 
     def limit(self, asked: Word, now: Standing, dataset: int | None) -> Word:
         """The most that a source's word may come to, beside what the sources of the person's other rosters say."""
@@ -141,7 +199,7 @@ def by_source(dataset: int | None, settled: Settled, loosen: bool) -> Decide:
             return (heard.heard(dataset, _WAITING + asked.text) if now.own else heard), may
         return heard._replace(code=most.code, level=most.level, own=False), False
 
-    return decide
+    return settled.keep_terms(decide, loosen)
 
 
 def by_person(settled: Settled, dataset: int | None = None) -> Decide:
@@ -150,11 +208,11 @@ def by_person(settled: Settled, dataset: int | None = None) -> Decide:
     def decide(now: Standing | None, asked: Word | None) -> tuple[Standing, bool]:
         assert asked is not None
         said = () if now is None else tuple((number, text.removeprefix(_WAITING)) for number, text in now.said)
-        new = Standing(asked.code, asked.level, True, said)
+        new = Standing(asked.code, asked.level, True, said, () if now is None else now.public)
         _check_ceiling(new if said or dataset is None else new.heard(dataset, asked.text), settled)
         return new, False
 
-    return decide
+    return settled.keep_terms(decide, True)
 
 
 def _check_ceiling(new: Standing, settled: Settled) -> None:
@@ -162,9 +220,9 @@ def _check_ceiling(new: Standing, settled: Settled) -> None:
     most = settled.bind(new).code
     if most != new.code:
         name = next(settled.names[number] for number, _ in new.said if settled.ceilings.get(number) == most)
-        what = f"This epsilon is above {to_epsilon(most):g}, the ceiling of {name!r}."
+        what = f"This epsilon is above {settled.measure.grant(most):g}, the ceiling of {name!r}."
         rule = "The least ceiling holds of all datasets whose roster a person is on; of who is on none, this dataset's."
-        hint = (Argument("ceiling", to_epsilon(new.code)), f" when {name!r} is registered, by the steward")
+        hint = (Argument("ceiling", settled.measure.grant(new.code)), f" when {name!r} is registered, by the steward")
         raise PreferenceError(what, rule=rule, suggest=hint)
 
 

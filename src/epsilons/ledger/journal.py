@@ -20,7 +20,7 @@ from types import MappingProxyType
 from typing import Any, NamedTuple
 
 from epsilons.errors import Argument, LedgerError
-from epsilons.ledger.values import does_not_add_up
+from epsilons.ledger.values import UnusableLedgerError, does_not_add_up
 from epsilons.storage.base import Connection, reach
 from epsilons.storage.files import hold_lock, read_own, replace_private
 
@@ -133,7 +133,7 @@ class Anchor:
         """The newest line that was seen; raises where none is known."""
         known = self.read()
         if known is None:
-            raise LedgerError(
+            raise UnusableLedgerError(
                 "This ledger's head is not where it is kept.",
                 rule="Only its head shows whether an older copy of the ledger was put back.",
                 suggest=f"the anchor of the machine it comes from, or `{self._adopt}` to take it as it is",
@@ -236,7 +236,7 @@ class Anchor:
         except FileNotFoundError:
             return None
         except (OSError, ValueError, KeyError, TypeError, AttributeError, RecursionError):
-            raise LedgerError(
+            raise UnusableLedgerError(
                 f"This ledger's head, {self._path}, cannot be read.",
                 rule="Only its head shows whether an older copy of the ledger was put back.",
                 suggest=f"put the file back, or move it away and run `{self._adopt}`",
@@ -258,7 +258,7 @@ class Anchor:
             with hold_lock(self._path):
                 yield
         except OSError:
-            raise LedgerError(
+            raise UnusableLedgerError(
                 "This ledger's head cannot be written.",
                 rule="No data is read before the head is safe; what was charged stays charged.",
                 suggest=("a writable place for ", Argument("anchor")),
@@ -266,7 +266,7 @@ class Anchor:
 
 
 def _diverged(lost: str = "") -> LedgerError:
-    return LedgerError(
+    return UnusableLedgerError(
         "This ledger is older than its last recorded state, or has diverged from it.",
         rule="A ledger that was restored, forked or edited would spend budgets twice.",
         suggest=f"the newest copy of the ledger{lost}",

@@ -23,23 +23,22 @@ from epsilons.ledger.checks import Grants, People
 from epsilons.ledger.consent import WITHDRAW_CODE, Decide, Settled, Word, by_person, by_source
 from epsilons.ledger.journal import Anchor, Clock, Head, write_time
 from epsilons.ledger.merging import merge_cohorts
+from epsilons.ledger.renewal import Renewing, is_due
 from epsilons.storage.base import Connection, Database, reach
 
 # Numbers of releases and sizes only: never a digest, a key, a description or an answer.
 _log = logging.getLogger("epsilons.ledger")
-
 _PAGE = 1000
 _T = TypeVar("_T")
 
 
-class Ledger:
+class Ledger(Renewing):
     """Budgets of people in one database; safe for threads, and for processes where the database is shared."""
 
     def __init__(
         self, database: Database, clock: Clock, id: str, salt: bytes, digest: str, anchor: Anchor | None
     ) -> None:
-        self._database, self._clock, self._anchor = database, clock, anchor
-        self._home = database.folder or ""
+        self._database, self._clock, self._anchor, self._home = database, clock, anchor, database.folder or ""
         #: Names the ledger for good.
         self.id = id
         #: The key of the digests of its people, and how they are made: see `identity`.
@@ -101,7 +100,8 @@ class Ledger:
 
     def foresee(self, given: registration.Application) -> registration.Outlook:
         """What `register` would do, and what it would be refused for. Nothing is written."""
-        return self._read(partial(registration.foresee, given=paths.keep(given, self._home)))
+        at = write_time(self._clock)
+        return self._read(partial(registration.foresee, given=paths.keep(given, self._home), at=at))
 
     def register(self, given: registration.Application) -> tuple[values.Registration, values.Enrolment]:
         """Settle a dataset, enrol its people, let go of those who are no longer in it."""
@@ -134,7 +134,7 @@ class Ledger:
 
     def settled(self) -> Settled:
         """What words are held to: meanings of levels, ceilings of datasets."""
-        return self._read(registration.read_settled)
+        return self._read(partial(registration.read_settled, at=write_time(self._clock)))
 
     def enroll(self, people: People, grants: Grants, *, loosen: bool = False) -> values.Enrolment:
         """Take a list of preferences: newcomers join, stricter ones hold at once, looser ones with `loosen` alone.
@@ -260,7 +260,7 @@ class Ledger:
                 rule = "It is not DP, and one such release marks everything that follows."
                 anew = ("a new ledger with ", Argument("allow_individual", True))
                 raise LedgerError("This ledger does not allow individual privacy.", rule=rule, suggest=anew)
-            if turn["epoch"] != epoch:
+            if turn["epoch"] != epoch or (turn["renews"] and is_due(connection, write_time(self._clock))):
                 raise values.stale_plan()
             number = turn["last"] + 1
             about = {

@@ -24,7 +24,8 @@ from typing import Any
 import numpy as np
 
 from epsilons.ledger import journal, segments
-from epsilons.ledger.roster import MADE, Group, hash_people, write_sizes
+from epsilons.ledger.roster import MADE, Group, find_newest, hash_people, write_sizes
+from epsilons.ledger.rosters import change_earlier, count_earlier
 from epsilons.ledger.statements import read_epoch, spend
 from epsilons.storage.base import Connection
 
@@ -40,6 +41,7 @@ class _Party:
 
     granted: int | None
     spent: int
+    earlier: int  # what earlier periods count for
     people: int
     rows: list[dict[str, Any]] = field(default_factory=list)
     #: The next one in a chain of neighbours, and the one before; a party that has become part of another is gone.
@@ -47,10 +49,11 @@ class _Party:
     before: "_Party | None" = None
     gone: bool = False
 
-    def loses(self, granted: int | None, spent: int) -> tuple[float, int]:
+    def loses(self, granted: int | None, spent: int, earlier: int) -> tuple[float, int]:
         """What its people lose if they stand so: of what is left, as parts of their grants; then, of what was spent."""
         lost = max(0, (self.granted or 0) - self.spent) - max(0, (granted or 0) - spent)
-        return self.people * lost / max(self.granted or 0, 1), self.people * (spent - self.spent)
+        more = self.people * (spent - self.spent + earlier - self.earlier)
+        return self.people * lost / max(self.granted or 0, 1), more
 
     def loss_with(self, other: "_Party") -> tuple[float, int]:
         together = _together(self, other)
@@ -59,7 +62,7 @@ class _Party:
 
     def take(self, other: "_Party") -> None:
         """The next one becomes part of this one."""
-        self.granted, self.spent = _together(self, other)
+        self.granted, self.spent, self.earlier = _together(self, other)
         self.people += other.people
         self.rows += other.rows
         other.gone, self.after = True, other.after
@@ -67,9 +70,9 @@ class _Party:
             other.after.before = self
 
 
-def _together(one: _Party, other: _Party) -> tuple[int | None, int]:
+def _together(one: _Party, other: _Party) -> tuple[int | None, int, int]:
     granted = None if one.granted is None or other.granted is None else min(one.granted, other.granted)
-    return granted, max(one.spent, other.spent)
+    return granted, max(one.spent, other.spent), max(one.earlier, other.earlier)
 
 
 def merge_cohorts(connection: Connection, at: str) -> None:
@@ -84,7 +87,7 @@ def merge_cohorts(connection: Connection, at: str) -> None:
         spend(connection, number)
         journal.append(connection, "touch", at, {"number": number})
     rows = [dict(row) for row in connection.execute("SELECT * FROM cohorts WHERE people > 0 ORDER BY id")]
-    parties = [_Party(row["granted"], row["spent"], row["people"], [row]) for row in rows]
+    parties = [_Party(row["granted"], row["spent"], _earlier(row), row["people"], [row]) for row in rows]
     parties = _merge_neighbours(parties, _same_grant, int(most * _DOWN_TO))
     # A grant is lowered only where it must be; what a source says, which it will say again, last of all.
     parties = _merge_neighbours(parties, _own_words, most)
@@ -95,7 +98,11 @@ def merge_cohorts(connection: Connection, at: str) -> None:
 
 
 def _same_grant(row: Mapping[str, Any]) -> tuple[Any, ...] | None:
-    return tuple(row[name] for name in ("state", "own", "datasets", "level", "granted"))
+    return *(row[name] for name in ("state", "own", "level", "granted")), change_earlier(row["datasets"], 0)
+
+
+def _earlier(row: Mapping[str, Any]) -> int:
+    return count_earlier(row["datasets"])
 
 
 def _own_words(row: Mapping[str, Any]) -> tuple[Any, ...] | None:
@@ -105,7 +112,7 @@ def _own_words(row: Mapping[str, Any]) -> tuple[Any, ...] | None:
 def _same_words(row: Mapping[str, Any]) -> tuple[Any, ...] | None:
     """Grants that have a name stay as they are: a level may be redefined, and then means something else."""
     named = row["level"] is not None or row["granted"] is None or row["state"] != "active"
-    return None if named else (row["own"], row["datasets"])
+    return None if named else (row["own"], change_earlier(row["datasets"], 0))
 
 
 def _merge_neighbours(
@@ -119,7 +126,7 @@ def _merge_neighbours(
             chains[mark].append(party)
     pairs: list[tuple[tuple[float, int], int, _Party, _Party, int]] = []
     for chain in chains.values():
-        chain.sort(key=lambda one: (one.granted or 0, one.spent))
+        chain.sort(key=lambda one: (one.granted or 0, one.spent, one.earlier))
         for before, after in pairwise(chain):
             before.after, after.before = after, before
             pairs.append((before.loss_with(after), len(pairs), before, after, before.people + after.people))
@@ -142,20 +149,22 @@ def _merge_neighbours(
 
 def _carry_out(connection: Connection, at: str, merged: Iterable[_Party]) -> None:
     """Everyone of a party goes to the largest of its cohorts that stands as all of them will, or to a new one."""
-    epoch, newest = read_epoch(connection) + 1, connection.execute("SELECT max(id) FROM cohorts").fetchone()[0]
+    epoch, newest = read_epoch(connection) + 1, find_newest(connection)
     made: list[dict[str, Any]] = []
     steps: dict[int, tuple[int, int]] = {}
     for party in merged:
-        fit = [row for row in party.rows if (row["granted"], row["spent"]) == (party.granted, party.spent)]
+        stands = party.granted, party.spent, party.earlier
+        fit = [row for row in party.rows if (row["granted"], row["spent"], _earlier(row)) == stands]
         target = max(fit, key=lambda row: row["people"], default=None)
         if target is None:
             newest += 1
             ceiling = max(party.granted or 0, party.spent)
             target = {**party.rows[0], "id": newest, "granted": party.granted, "spent": party.spent, "ceiling": ceiling}
+            target["datasets"] = change_earlier(target["datasets"], party.earlier)
             made.append({**target, "reserved": 0, "people": 0})
-        steps |= {
-            row["id"]: (target["id"], party.spent - row["spent"]) for row in party.rows if row["id"] != target["id"]
-        }
+        counts = party.spent + party.earlier
+        others = [row for row in party.rows if row["id"] != target["id"]]
+        steps |= {row["id"]: (target["id"], counts - row["spent"] - _earlier(row)) for row in others}
     people, cohorts = segments.read_present(connection)
     moving = np.flatnonzero(np.isin(cohorts, list(steps)))
     moving = moving[np.argsort(cohorts[moving], kind="stable")]

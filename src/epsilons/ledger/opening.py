@@ -27,7 +27,8 @@ from epsilons.ledger import journal, segments, tables
 from epsilons.ledger.identity import BLAKE_2, SHA_256
 from epsilons.ledger.journal import Anchor
 from epsilons.ledger.places import SCHEMA, Places
-from epsilons.ledger.values import DIGEST_BYTES, NoLedgerError, does_not_add_up
+from epsilons.ledger.roster import put_emptied_aside
+from epsilons.ledger.values import DIGEST_BYTES, NoLedgerError, UnusableLedgerError, does_not_add_up
 from epsilons.noise import entropy
 from epsilons.storage import open_database, show_address, sqlite_path
 from epsilons.storage.base import Connection, Database, Owner, name_tables
@@ -39,7 +40,7 @@ Place = str | os.PathLike[str] | Literal[False] | None
 
 
 def _refusal(what: str, **more: Text) -> Callable[[], LedgerError]:
-    return partial(LedgerError, what, **more)
+    return partial(UnusableLedgerError, what, **more)
 
 
 OWNER = Owner(
@@ -215,7 +216,8 @@ def _accept_loss(database: Database, at: str, head: Anchor | None, name: str) ->
     with database.write() as connection:
         lost = head.find_lost(connection, name)
         all_spent = "CASE WHEN granted > spent + reserved THEN granted ELSE spent + reserved END"
-        connection.execute(f"UPDATE cohorts SET spent = {all_spent}, reserved = 0")
+        for table in ("cohorts", "emptied"):
+            connection.execute(f"UPDATE {table} SET spent = {all_spent}, reserved = 0")
         connection.execute("UPDATE reservations SET state = 'lost' WHERE state IN ('reserved', 'touched')")
         losses = int(connection.execute("SELECT losses FROM ledger").fetchone()[0]) + 1
         connection.execute("UPDATE ledger SET losses = :losses", {"losses": losses})
@@ -304,7 +306,7 @@ def _gather_segments(connection: Connection) -> dict[str, Any]:
         "DROP TABLE people",
         "DROP TABLE moves",
         "ALTER TABLE ledger ADD COLUMN digest TEXT",
-        tables.LIVING,
+        "CREATE INDEX living ON cohorts (id) WHERE people > 0",
         tables.PENDING,
         tables.BY_NAME,
         # A column that may hold 0 from now on is written anew: SQLite cannot change what it was told of one.
@@ -319,9 +321,18 @@ def _gather_segments(connection: Connection) -> dict[str, Any]:
     return {"digest": BLAKE_2}
 
 
+def _put_emptied_aside(connection: Connection) -> dict[str, Any]:
+    """Format 5: cohorts that everybody left have a table of their own."""
+    connection.execute(tables.EMPTIED)
+    connection.execute("DROP INDEX living")
+    put_emptied_aside(connection)
+    return {}
+
+
 #: The step from each older format, which says what the journal must know of it.
 _MIGRATIONS: dict[int, Callable[[Connection], dict[str, Any]]] = {
     1: _add_salt_losses_quotas,
     2: _add_registrations,
     3: _gather_segments,
+    4: _put_emptied_aside,
 }

@@ -6,7 +6,7 @@ from the first line on, everything.
 """
 
 import hashlib
-from collections import deque
+from collections import Counter, deque
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor
 from contextlib import closing
@@ -55,7 +55,7 @@ def verify(connection: Connection, start: Replay | None = None, progress: Progre
         with closing(connection.stream(_LINES, {"line": since})) as lines:
             for line in lines:
                 said, kind = replay.follow(*line), line[1]
-                if kind in ("roster", "merge"):
+                if kind in ("roster", "merge", "renew"):
                     groups = [*said.get("joined", ()), *said["moved"]]
                     keys = [(replay.line, one.get("origin", 0), one["target"]) for one in groups]
                     told |= zip(keys, ((one["people"], one["digest"]) for one in groups), strict=True)
@@ -108,29 +108,30 @@ def _differs(table: str) -> LedgerError:
 
 
 def _compare_cohorts(connection: Connection, replay: Replay, whole: bool) -> None:
-    """Those that people are in, and those of which something is reserved; or all of them."""
-    rows = connection.execute(f"SELECT {_COLUMNS} FROM cohorts{'' if whole else ' WHERE people > 0'}")
-    expected = {as_row(one) for one in replay.accounts.values() if whole or one.people}
-    if {tuple(row) for row in rows} != expected:
-        raise _differs("cohorts")
-    for one in replay.accounts.values():
-        if one.reserved and not one.people:
-            row = connection.execute(f"SELECT {_COLUMNS} FROM cohorts WHERE id = :id", {"id": one.id}).fetchone()
-            if row is None or tuple(row) != as_row(one):
-                raise _differs("cohorts")
+    """Those that people are in, or of which something is reserved; or all of them, also those that everybody left."""
+    held, left = (f"SELECT {_COLUMNS} FROM {table}" for table in ("cohorts", "emptied"))
+    everyone = replay.accounts.values()
+    kept = f"{held} WHERE people > 0 OR reserved > 0", [one for one in everyone if one.kept]
+    for query, expected in [kept, (f"{held} UNION ALL {left}", everyone)] if whole else [kept]:
+        if Counter(map(tuple, connection.execute(query))) != Counter(map(as_row, expected)):
+            raise _differs("cohorts")
 
 
 def _compare_sizes(connection: Connection, replay: Replay, whole: bool) -> None:
-    """No table has a row that the journal does not know: as many of them, or, at a glance, none beyond the last."""
-    expected = {
-        ("cohorts", "id"): (replay.cohorts, len(replay.accounts)),
-        ("reservations", "number"): (replay.releases, replay.releases),
-        ("charges", "number"): (None, replay.charges),
-        ("registrations", "number"): (replay.registrations, replay.registrations),
+    """No table has a row that the journal does not know: none beyond the last or, if all are compared, as many."""
+    last = {
+        ("cohorts", "id"): replay.cohorts,
+        ("emptied", "id"): replay.cohorts,
+        ("reservations", "number"): replay.releases,
+        ("charges", "number"): replay.releases,
+        ("registrations", "number"): replay.registrations,
     }
-    for (table, key), (newest, number) in expected.items():
-        found = connection.execute(f"SELECT {'count(*)' if whole else f'max({key})'} FROM {table}").fetchone()[0]
-        if (found or 0) != number if whole else (found or 0) > (replay.releases if newest is None else newest):
+    for (table, key), newest in last.items():
+        if (connection.execute(f"SELECT max({key}) FROM {table}").fetchone()[0] or 0) > newest:
+            raise _differs(table)
+    sizes = {"reservations": replay.releases, "charges": replay.charges, "registrations": replay.registrations}
+    for table, number in sizes.items() if whole else ():
+        if connection.execute(f"SELECT count(*) FROM {table}").fetchone()[0] != number:
             raise _differs(table)
     if connection.execute("SELECT coalesce(sum(entries), 0) FROM segments").fetchone()[0] != replay.entries:
         raise _differs("people")

@@ -7,7 +7,7 @@ budgets, or anyone less privacy than before, is done only if the steward has sai
 import hashlib
 import json
 import math
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass, replace
 from fractions import Fraction
 from functools import partial
@@ -17,13 +17,13 @@ from numpy.typing import NDArray
 
 from epsilons.display import show_count
 from epsilons.errors import Argument, LedgerError, Text
-from epsilons.guarantee import to_epsilon
-from epsilons.ledger import journal, roster
+from epsilons.ledger import journal, renewal, roster
 from epsilons.ledger.checks import is_whole
 from epsilons.ledger.consent import PUBLIC_CODE, Settled, Word, by_source, rank_openness
 from epsilons.ledger.order import Sorted
 from epsilons.ledger.statements import read_terms
 from epsilons.ledger.values import Enrolment, Registration, Terms, stale_plan
+from epsilons.measure import PLAIN, Measure
 from epsilons.preferences import to_nano
 from epsilons.storage.base import Connection
 
@@ -74,7 +74,9 @@ def _object_to_terms(held: Terms, asked: Terms, person: str) -> Iterator[LedgerE
     """Refuse other terms than those that were settled; `person` is the column of ids."""
     if not agree(held, asked):
         rule = "Neighbours, measure and individual privacy are fixed for the life of a ledger."
-        shown = {name: value for name, value in asdict(held).items() if value is not None}
+        counted = held.counted
+        shown = {name: value for name, value in asdict(held).items() if value is not None} | {"measure": counted.name}
+        shown |= {} if counted.delta is None else {"delta": float(counted.delta)}
         first, *others = (Argument(name, value) for name, value in shown.items() if name not in ("ids", "spelling"))
         settled = (first, *(part for other in others for part in (", ", other)))
         yield LedgerError("This ledger was created under other terms.", rule=rule, suggest=settled)
@@ -102,18 +104,25 @@ def read_levels(connection: Connection) -> dict[str, int]:
     return {name: PUBLIC_CODE if granted is None else granted for name, granted in found}
 
 
-def read_settled(connection: Connection) -> Settled:
-    """What words are held to: meanings of levels, and of every dataset the ceiling that was registered last."""
-    newest = {one.dataset: one for one in list_newest(connection)}
-    ceilings = dict(_read_ceilings({number: one.about for number, one in newest.items()}))
-    return Settled(read_levels(connection), ceilings, {number: one.name for number, one in newest.items()})
+def read_settled(connection: Connection, at: str) -> Settled:
+    """What words are held to: meanings and periods of levels, and of every dataset the ceiling registered last."""
+    newest, held = {one.dataset: one for one in list_newest(connection)}, read_terms(connection)
+    measure = PLAIN if held is None else held.counted
+    ceilings = dict(_read_ceilings({number: one.about for number, one in newest.items()}, measure))
+    names, periods = {number: one.name for number, one in newest.items()}, _read_periods(newest.values())
+    return Settled(read_levels(connection), ceilings, names, measure, periods, renewal.read_labels(connection, at))
 
 
-def _read_ceilings(about: Mapping[int, Mapping[str, Any]]) -> Iterator[tuple[int, int]]:
+def _read_periods(past: Iterable[Registration]) -> dict[str, str]:
+    """The period of every level that has one, in all datasets."""
+    return {level: period for one in past for level, period in one.about.get("renews", {}).items()}
+
+
+def _read_ceilings(about: Mapping[int, Mapping[str, Any]], measure: Measure) -> Iterator[tuple[int, int]]:
     for dataset, settled in about.items():
         ceiling = to_nano(settled.get("ceiling", math.inf))
         if ceiling is not None:
-            yield dataset, ceiling
+            yield dataset, measure.units(ceiling)
 
 
 def list_registrations(connection: Connection) -> tuple[Registration, ...]:
@@ -161,7 +170,7 @@ class Outlook:
     unsure: bool
 
 
-def foresee(connection: Connection, given: Application) -> Outlook:
+def foresee(connection: Connection, given: Application, at: str) -> Outlook:
     """Look ahead and write nothing: what it would be refused for is said, first what no word of the steward allows."""
     past, held = list_newest(connection), read_terms(connection)
     mine = next((one for one in past if one.name == given.name), None)
@@ -172,8 +181,12 @@ def foresee(connection: Connection, given: Application) -> Outlook:
     dataset = mine.dataset if mine else number
     before = read_levels(connection)
     levels = {**before, **given.levels}
-    ceilings = dict(_read_ceilings({one.dataset: one.about for one in past} | {dataset: given.about}))
-    decide = partial(by_source, dataset, Settled(levels, ceilings))
+    measure = given.terms.counted
+    ceilings = dict(_read_ceilings({one.dataset: one.about for one in past} | {dataset: given.about}, measure))
+    periods, wanted = _read_periods(past), given.about.get("renews", {})
+    objections += _object_to_periods(given, before, periods, wanted)
+    labels = renewal.read_labels(connection, at)
+    decide = partial(by_source, dataset, Settled(levels, ceilings, {}, measure, {**periods, **wanted}, labels))
     request = roster.Request(given.people, given.asked, given.words, decide(False), dataset, everyone=True)
     change = roster.plan_change(connection, request)
     lowered = change.count_lowered()
@@ -202,14 +215,18 @@ def register(connection: Connection, at: str, given: Application) -> tuple[Regis
     """Carry it out and say what happened."""
     ahead = given.foreseen
     if ahead is None or ahead.line != journal.head(connection)[0]:
-        ahead = foresee(connection, given)
+        ahead = foresee(connection, given, at)
         if given.foreseen is not None and not ahead.change.goes_as(given.foreseen.change):
             raise stale_plan()
     for refused in ahead.objections:
         raise refused
     settle_terms(connection, at, given.terms, given.about["person"])
     done = roster.carry_out(connection, at, ahead.change)
-    settled = {**given.about, "newcomers": ahead.newcomers}
+    mine = list_newest(connection, given.name)
+    renews = {**_read_periods(mine), **given.about.get("renews", {})}
+    counted = {name: number for name, number in asdict(done).items() if name != "settled" and number}
+    settled = {**given.about, "newcomers": ahead.newcomers, "enrolment": counted}
+    settled |= {"renews": renews} if renews else {}
     about, stamp = journal.to_json(settled), journal.to_json(given.stamp)
     changed = {name: code for name, code in ahead.levels.items() if ahead.before.get(name) != code}
     if changed:
@@ -264,14 +281,27 @@ def _object_to_redefining(given: Application, before: Mapping[str, int], others:
     """People have one account for all datasets: what a level means is settled for all of them, or by an act for all."""
     changed = [name for name, code in given.levels.items() if before.get(name, code) != code]
     if changed and others and not given.redefine:
-        told = [f"{name!r} is {_show(before[name])} there, {_show(given.levels[name])} here" for name in changed]
+        measure, levels = given.terms.counted, given.levels
+        shown = [(name, _show(before[name], measure), _show(levels[name], measure)) for name in changed]
+        told = [f"{name!r} is {there} there, {here} here" for name, there, here in shown]
         what = f"Levels mean something else in this ledger: {', '.join(told)}."
         also = ", ".join(dict.fromkeys(others))
         rule = f"A level means the same in all datasets of a ledger; this one also has {also}."
         meant = {**given.levels, **{name: before[name] for name in changed}}
-        held = {name: "public" if code == PUBLIC_CODE else to_epsilon(code) for name, code in meant.items()}
+        held = {name: "public" if code == PUBLIC_CODE else measure.grant(code) for name, code in meant.items()}
         hint = (Argument("levels", held), "; or other names; if they shall mean this in all of them, ")
         yield LedgerError(what, rule=rule, suggest=(*hint, Argument("redefine", True)))
+
+
+def _object_to_periods(
+    given: Application, before: Mapping[str, int], periods: Mapping[str, str], wanted: Mapping[str, str]
+) -> Iterator[LedgerError]:
+    """Whoever has a level chose it as it was: nothing is renewed that was granted for good, nor the other way."""
+    for level in (one for one in given.levels if one in before and periods.get(one) != wanted.get(one)):
+        held = f"is renewed each {periods[level]}" if level in periods else "is granted for good"
+        rule = "Whether a level is renewed is part of what people chose with its name."
+        hint = ("another name for it, which people can choose; or ", Argument("renews", dict(periods) or None))
+        yield LedgerError(f"Level {level!r} {held} in this ledger.", rule=rule, suggest=hint)
 
 
 def _object_to_loosening(
@@ -289,13 +319,14 @@ def _object_to_loosening(
         who = show_count(number, "person", "people")
         yield LedgerError(f"{who} would have a larger epsilon than before.{against}", rule=rule, suggest=hint)
     if raised and given.loosen is None:
-        told = [f"{name!r} {_show(before[name])} → {_show(levels[name])}" for name in raised]
+        measure = given.terms.counted
+        told = [f"{name!r} {_show(before[name], measure)} → {_show(levels[name], measure)}" for name in raised]
         what = f"Levels would mean more than before ({', '.join(told)}), for {show_count(number, 'person', 'people')}."
         yield LedgerError(what + against, rule=rule, suggest=hint)
 
 
-def _show(code: int) -> str:
-    return "public" if code == PUBLIC_CODE else f"{to_epsilon(code):g}"
+def _show(code: int, measure: Measure) -> str:
+    return "public" if code == PUBLIC_CODE else f"{measure.grant(code):g}"
 
 
 def _object_to_newcomers(given: Application, expected: Enrolment, newcomers: int, older: bool) -> Iterator[LedgerError]:

@@ -12,6 +12,8 @@ from operator import attrgetter
 from typing import Any, Self
 
 from epsilons.ledger import journal
+from epsilons.ledger.consent import name_period
+from epsilons.ledger.rosters import change_earlier, count_earlier, read_public, read_term
 from epsilons.ledger.statements import read_rosters
 from epsilons.ledger.values import LOST, REFUNDED, RESERVED, STORED, TOUCHED, does_not_add_up
 
@@ -22,7 +24,7 @@ _MARKS = 256
 #: What cohorts were before levels had names and datasets had rosters.
 _UNNAMED = {"level": None, "own": 0, "datasets": "{}"}
 #: What people have in common who become one cohort.
-_ALIKE = ("state", "own", "level", "datasets")
+_ALIKE = ("state", "own", "level")
 _FROM_THE_LINE = ("number", "key", "kind", "individual", "epoch", "description")
 
 
@@ -45,6 +47,10 @@ class Account:
     def kept(self) -> bool:
         """Whether a later line may say anything about it."""
         return self.people > 0 or self.reserved > 0
+
+
+def _count_earlier(account: Account) -> int:
+    return count_earlier(account.datasets)
 
 
 #: The columns of that table, and an account as a row of it.
@@ -164,6 +170,8 @@ class Replay:
                 self._roster(seq, body)
             case "merge":
                 self._merge(seq, body)
+            case "renew":
+                self._renew(seq, at, body)
             case "reserve":
                 self._reserve(seq, at, body)
             case "touch" | "refund":
@@ -202,9 +210,7 @@ class Replay:
 
     def _roster(self, seq: int, body: dict[str, Any]) -> None:
         self._change(seq, body)
-        for number, cohort, nano in body["carried"]:
-            self._pay(number, cohort, nano, 1, None)
-            self.accounts[cohort].reserved += nano
+        self._carry(body)
         for group in body["joined"]:
             target = self.accounts[group["target"]]
             if target.spent != ((target.granted or 0) if self.about["losses"] else 0):
@@ -213,8 +219,33 @@ class Replay:
             self.entries += group["people"]
         for group in body["moved"]:
             origin, target = self._move(group)
-            if (origin.spent, origin.reserved) != (target.spent, target.reserved):
+            # What earlier periods count for comes along, or counts as spent where the grant is for good.
+            earlier, kept = _count_earlier(origin), _count_earlier(target)
+            total, same = origin.spent + earlier == target.spent + kept, origin.reserved == target.reserved
+            if not (total and same and kept in (0, earlier)):
                 raise does_not_add_up(f"line {seq} moves people without what they had spent")
+
+    def _renew(self, seq: int, at: str, body: dict[str, Any]) -> None:
+        """A period has begun: whoever moves stands as before, and all that was granted for the last one counts."""
+        self._change(seq, body)
+        self._carry(body)
+        for group in body["moved"]:
+            origin, target = self._move(group)
+            before, after = read_term(origin.datasets), read_term(target.datasets)
+            if before is None or after is None or origin.granted is None:
+                raise does_not_add_up(f"line {seq} renews what was granted for good")
+            alike = all(getattr(origin, one) == getattr(target, one) for one in ("granted", "state", "own", "level"))
+            told = [(read_rosters(one.datasets), read_public(one.datasets)) for one in (origin, target)]
+            begun = before.period == after.period and before.label < after.label == name_period(after.period, at)
+            counted = after.earlier == before.earlier + max(origin.granted, origin.spent) and target.spent == 0
+            if not (alike and told[0] == told[1] and begun and counted and origin.reserved == target.reserved):
+                raise does_not_add_up(f"line {seq} renews more than was granted")
+
+    def _carry(self, body: dict[str, Any]) -> None:
+        """Charges that may still be given back come along."""
+        for number, cohort, nano in body["carried"]:
+            self._pay(number, cohort, nano, 1, None)
+            self.accounts[cohort].reserved += nano
 
     def _merge(self, seq: int, body: dict[str, Any]) -> None:
         """Cohorts become one: whoever moves stands as before, with no larger grant, and no less counts as spent."""
@@ -222,9 +253,11 @@ class Replay:
         for group in body["moved"]:
             origin, target = self._move(group)
             alike = all(getattr(origin, one) == getattr(target, one) for one in _ALIKE)
+            alike = alike and change_earlier(origin.datasets, 0) == change_earlier(target.datasets, 0)
             public = origin.granted is None, target.granted is None
             smaller = public in ((True, True), (False, False)) and (target.granted or 0) <= (origin.granted or 0)
-            counted = target.spent - origin.spent == group["rounded"] and group["rounded"] >= 0
+            more, earlier = target.spent - origin.spent, _count_earlier(target) - _count_earlier(origin)
+            counted = more + earlier == group["rounded"] and min(more, earlier) >= 0
             settled = origin.reserved == target.reserved == 0
             if not (alike and smaller and counted and settled):
                 raise does_not_add_up(f"line {seq} merges people who did not stand alike")

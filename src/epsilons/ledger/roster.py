@@ -7,9 +7,8 @@ Who moves where is decided by the rules of `consent`, for all people who stand a
 """
 
 import hashlib
-import json
 from collections import Counter
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import lru_cache
 from typing import Any, Self
@@ -18,8 +17,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from epsilons.ledger import journal, segments
-from epsilons.ledger.consent import PUBLIC_CODE, WITHDRAW_CODE, Decide, Standing, Word, rank_openness
+from epsilons.ledger.consent import PUBLIC_CODE, WITHDRAW_CODE, Decide, Standing, Term, Word, rank_openness
 from epsilons.ledger.order import Codes, Sorted, is_new, locate, look_up, sort_by, split, tell_apart
+from epsilons.ledger.rosters import read_public, read_term, write_rosters
 from epsilons.ledger.statements import read_rosters
 from epsilons.ledger.values import ACTIVE, WITHDRAWN, Enrolment
 from epsilons.storage.base import Connection
@@ -33,7 +33,7 @@ def read_standing(row: Mapping[str, Any]) -> Standing:
     """How people of a cohort stand."""
     code = PUBLIC_CODE if row["granted"] is None else int(row["granted"])
     code = WITHDRAW_CODE if row["state"] == WITHDRAWN else code
-    return Standing(code, row["level"], bool(row["own"]), _read_words(row["datasets"]))
+    return Standing(code, row["level"], bool(row["own"]), *_read_words(row["datasets"]))
 
 
 @dataclass
@@ -55,7 +55,7 @@ class _Cohorts:
         held: dict[int, set[tuple[int, int]]] = {}
         for cohort, number, nano in connection.execute(charges):
             held.setdefault(cohort, set()).add((number, nano))
-        newest = int(connection.execute("SELECT coalesce(max(id), 0) FROM cohorts").fetchone()[0])
+        newest = find_newest(connection)
         lost = connection.execute("SELECT losses FROM ledger").fetchone()[0] > 0
         cohorts = cls(rows, {cohort: frozenset(held.get(cohort, ())) for cohort in rows}, newest, lost=lost)
         for cohort in sorted(rows, reverse=True):
@@ -78,6 +78,8 @@ class _Cohorts:
             spent, held = (granted or 0) if self.lost else 0, frozenset[tuple[int, int]]()
         else:
             spent, held = int(self.rows[origin]["spent"]), self.open[origin]
+            if new.term is None and (term := read_term(self.rows[origin]["datasets"])) is not None:
+                spent += term.earlier  # a grant for good counts everything
         alike = (new, spent, held)
         if alike not in self.index:
             reserved = sum(nano for _, nano in held)
@@ -86,7 +88,7 @@ class _Cohorts:
                 "id": number, "granted": granted, "spent": spent, "reserved": reserved,
                 "ceiling": max(granted or 0, spent + reserved), "people": 0,
                 "state": WITHDRAWN if new.code == WITHDRAW_CODE else ACTIVE,
-                "level": new.level, "own": int(new.own), "datasets": json.dumps({str(d): text for d, text in new.said}),
+                "level": new.level, "own": int(new.own), "datasets": write_rosters(new.said, new.public, new.term),
             }  # fmt: skip
             self.rows[number], self.open[number], self.index[alike] = made, held, number
             self.made.append(made)
@@ -94,8 +96,9 @@ class _Cohorts:
 
 
 @lru_cache(10_000)
-def _read_words(datasets: str) -> tuple[tuple[int, str], ...]:
-    return tuple(sorted(read_rosters(datasets).items()))
+def _read_words(datasets: str) -> tuple[tuple[tuple[int, str], ...], tuple[tuple[int, str], ...], Term | None]:
+    public = {number: journal.to_json(known) for number, known in read_public(datasets).items()}
+    return tuple(sorted(read_rosters(datasets).items())), tuple(sorted(public.items())), read_term(datasets)
 
 
 def hash_people(people: Sorted) -> str:
@@ -187,7 +190,9 @@ def plan_change(connection: Connection, request: Request) -> Change:
 def _count_returned(connection: Connection, people: Sorted) -> int:
     """How many of these, who are on no roster now, were on one, or enrolled, before they spoke or since."""
     past = segments.read_past(connection, people)
-    listed = [number for (number,) in connection.execute("SELECT id FROM cohorts WHERE own = 0 OR datasets <> '{}'")]
+    which = "own = 0 OR datasets <> '{}'"
+    both = f"SELECT id FROM cohorts WHERE {which} UNION ALL SELECT id FROM emptied WHERE {which}"
+    listed = [number for (number,) in connection.execute(both)]
     known = past.people[np.isin(past.cohorts, listed)]
     return int((locate(known[is_new(known)], people) >= 0).sum())
 
@@ -218,12 +223,17 @@ def _decide_all(
     People of a cohort who ask alike are decided about at once; what they say in other words may come to the same.
     """
     targets, together = origins.copy(), dict[tuple[int, int], list[Codes]]()
-    pairs, places = tell_apart(origins * (len(request.words) + 1) + asked + 1)
+    wide = np.int64 if (cohorts.newest + 1) * (len(request.words) + 1) >= 1 << 31 else np.int32
+    pairs, places = tell_apart(origins * wide(len(request.words) + 1) + asked + 1)
     for both, members in zip(pairs.tolist(), split(places, len(pairs)), strict=len(people) > 0):
         origin, which = divmod(both, len(request.words) + 1)
         now = cohorts.standing(origin) if origin else None
         word = None if which == 0 else request.words[which - 1]
         new, waits = request.decide(now, word)
+        if request.dataset is not None and word is not None:
+            new = new.known_as(request.dataset, word.public)
+            before = now and dict(now.public).get(request.dataset)
+            counts["reclassed"] += len(members) * (before is not None and before != word.public)
         counts["pending"] += len(members) * waits
         counts["pending_own"] += len(members) * (waits and now is not None and now.own)
         if now is not None and word is not None:
@@ -274,10 +284,18 @@ def _write_cohorts(
     connection: Connection, cohorts: _Cohorts, joined: list[Group], moved: list[Group]
 ) -> list[list[int]]:
     """New cohorts with the open charges they carry, and everybody's new size; says what was carried."""
-    connection.insert_many("cohorts", [tuple(made.values()) for made in cohorts.made])
-    carried = sorted([n, made["id"], nano] for made in cohorts.made for n, nano in cohorts.open[made["id"]])
-    connection.insert_many("charges", [(n, cohort, nano, 1, None) for n, cohort, nano in carried])
+    carried = write_cohorts(connection, cohorts.made, cohorts.open)
     write_sizes(connection, [*joined, *moved])
+    return carried
+
+
+def write_cohorts(
+    connection: Connection, made: Sequence[Mapping[str, Any]], held: Mapping[int, Iterable[tuple[int, int]]]
+) -> list[list[int]]:
+    """New cohorts, with the open charges that their people bring along: these are given back."""
+    connection.insert_many("cohorts", [tuple(one.values()) for one in made])
+    carried = sorted([n, one["id"], nano] for one in made for n, nano in held[one["id"]])
+    connection.insert_many("charges", [(n, cohort, nano, 1, None) for n, cohort, nano in carried])
     return carried
 
 
@@ -289,3 +307,17 @@ def write_sizes(connection: Connection, groups: Sequence[Group]) -> None:
         growth[group["origin"]] -= group["people"]
     sizes = [{"id": cohort, "by": by} for cohort, by in growth.items() if cohort]
     connection.executemany("UPDATE cohorts SET people = people + :by WHERE id = :id", sizes)
+    put_emptied_aside(connection)
+
+
+def put_emptied_aside(connection: Connection) -> None:
+    """Nobody comes back to a cohort that everybody left; it stays while a charge there may still be given back."""
+    which = "FROM cohorts WHERE people = 0 AND reserved = 0"
+    connection.execute(f"INSERT INTO emptied SELECT * {which}")
+    connection.execute(f"DELETE {which}")
+
+
+def find_newest(connection: Connection) -> int:
+    """The largest number of a cohort so far."""
+    both = "SELECT max(id) FROM cohorts UNION ALL SELECT max(id) FROM emptied"
+    return max(newest or 0 for (newest,) in connection.execute(both))

@@ -21,21 +21,30 @@ from epsilons.ledger import checks, segments, values
 from epsilons.ledger.balances import Redefined, Remaining, Replaced, Statement, Use, questions_left
 from epsilons.ledger.journal import Head
 from epsilons.ledger.past import check_past
+from epsilons.ledger.rosters import count_lapsed, read_term
 from epsilons.ledger.values import Cohort, History, Past, Quota, Reservation, Stored
+from epsilons.measure import PLAIN, Measure
 from epsilons.preferences import to_nano
 from epsilons.storage.base import Connection, spread
 
 #: Data may have been read for these.
 _SPENT = "state IN ('touched', 'stored', 'lost')"
-_COHORTS = f"SELECT {', '.join(each.name for each in fields(Cohort))} FROM cohorts"
+_COHORTS, _EMPTIED = (
+    f"SELECT {', '.join(each.name for each in fields(Cohort))} FROM {table}" for table in ("cohorts", "emptied")
+)
+# Who was charged, by what they granted, also where everybody has left since.
+_CHARGED = "charges LEFT JOIN cohorts ON cohorts.id = cohort LEFT JOIN emptied ON emptied.id = cohort"
+_GRANTED = "coalesce(cohorts.granted, emptied.granted)"
 _STORED = "SELECT * FROM reservations WHERE state = 'stored'"
 _LIVE = """
 SELECT * FROM reservations
 WHERE (key = :key AND state NOT IN ('refunded', 'lost')) OR (question = :question AND state = 'stored')
 ORDER BY answer IS NULL, number DESC LIMIT 1"""
-_PLAN = """
-SELECT cohort, nano, charges.level, granted FROM charges JOIN cohorts ON id = cohort
-WHERE number = :number AND carried = 0 ORDER BY cohort"""
+_PLAN = f"""
+SELECT cohort, nano, charges.level, {_GRANTED} FROM {_CHARGED}
+WHERE number = :number AND carried = 0 AND coalesce(cohorts.id, emptied.id) = cohort ORDER BY cohort"""
+#: Cohorts whose grant is one by period.
+WITH_TERMS = "FROM cohorts WHERE people > 0 AND datasets LIKE '%\"renews\"%'"
 _PRICE = "SELECT max(nano) FROM charges WHERE number = :number AND carried = 0"
 
 _CONCERNED = "id IN (SELECT cohort FROM charges WHERE number = :number AND nano > 0)"
@@ -61,7 +70,8 @@ def read_cohorts(connection: Connection, dataset: int | None = None) -> tuple[Co
 @lru_cache(10_000)
 def read_rosters(datasets: str) -> Mapping[int, str]:
     """The datasets whose roster people are on, with the last word of each source: how a cohort's `datasets` is read."""
-    return {int(number): said for number, said in json.loads(datasets).items()}
+    told = json.loads(datasets).items()
+    return {int(key): said if isinstance(said, str) else said[0] for key, said in told if key.isdigit()}
 
 
 def count(connection: Connection, table: str, which: Mapping[str, Any]) -> int:
@@ -82,9 +92,13 @@ def find_mark(connection: Connection, seeded: int | None) -> int | None:
 
 def fits(connection: Connection, paid: Mapping[int, int], epoch: int, dataset: int | None = None) -> bool:
     """Whether a charge looks possible at this moment; only the guard in `charge` decides."""
-    here = read_cohorts(connection, dataset)
-    left = {c.id: c.left for c in here if c.state == values.ACTIVE and c.left is not None}
-    return read_epoch(connection) == epoch and all(nano <= left.get(cohort, 0) for cohort, nano in paid.items())
+    if max(paid.values(), default=0) > checks.LARGEST_GRANT and read_measure(connection).delta is None:
+        raise checks.bad_charge("nano-epsilon", checks.LARGEST_GRANT)
+    room = "SELECT id, granted - spent - reserved, datasets FROM cohorts WHERE id BETWEEN :first AND :last"
+    which = {"first": min(paid, default=0), "last": max(paid, default=0), "state": values.ACTIVE}
+    found = connection.execute(f"{room} AND people > 0 AND state = :state", which)
+    here = {cohort: left for cohort, left, said in found if dataset is None or dataset in read_rosters(said)}
+    return read_epoch(connection) == epoch and all(nano <= (here.get(cohort) or 0) for cohort, nano in paid.items())
 
 
 def read_terms(connection: Connection) -> values.Terms | None:
@@ -93,10 +107,17 @@ def read_terms(connection: Connection) -> values.Terms | None:
     return None if about is None else values.Terms(**{**about, "allow_individual": bool(about["allow_individual"])})
 
 
+def read_measure(connection: Connection) -> Measure:
+    """In what accounts are kept."""
+    held = read_terms(connection)
+    return PLAIN if held is None else held.counted
+
+
 def read_turn(connection: Connection) -> Any:
-    """What the next charge must know: the epoch, the terms (None: not settled), the number of the last one."""
+    """What the next charge must know: the epoch, the terms (None: not settled), the last one, whether grants renew."""
     last = "(SELECT coalesce(max(number), 0) FROM reservations) AS last"
-    return connection.execute(f"SELECT epoch, neighbors, allow_individual, {last} FROM ledger").fetchone()
+    renews = f"EXISTS (SELECT 1 {WITH_TERMS}) AS renews"
+    return connection.execute(f"SELECT epoch, neighbors, allow_individual, {last}, {renews} FROM ledger").fetchone()
 
 
 def read_state(connection: Connection, dataset: int) -> tuple[int, int]:
@@ -166,12 +187,12 @@ def read_answers(
 
 def read_history(connection: Connection, seeded: int | None, dataset: int | None = None) -> History:
     paid: dict[int, list[tuple[int, int, int]]] = {}
-    charges = """
-    SELECT charges.number, cohort, granted, nano FROM charges JOIN cohorts ON id = cohort
+    charges = f"""
+    SELECT charges.number, cohort, {_GRANTED}, nano FROM {_CHARGED}
     WHERE carried = 0 AND nano > 0 ORDER BY charges.number, cohort"""
     for number, *charged in connection.execute(charges):
         paid.setdefault(number, []).append(tuple(charged))
-    mark = find_mark(connection, seeded)
+    mark, measure = find_mark(connection, seeded), read_measure(connection)
     same = ("number", "kind", "at", "state", "epoch", "description", "analyst")
     return History(
         Past(
@@ -182,6 +203,7 @@ def read_history(connection: Connection, seeded: int | None, dataset: int | None
             cohorts={cohort: nano for cohort, _, nano in paid.get(row["number"], ())},
             not_dp_since=mark if mark is not None and mark <= row["number"] else None,
             grants={cohort: granted for cohort, granted, _ in paid.get(row["number"], ())},
+            measure=measure,
         )
         for row in connection.execute("SELECT * FROM reservations ORDER BY number")
         if dataset in (None, row["dataset"])
@@ -195,11 +217,12 @@ def read_remaining(connection: Connection, seeded: int | None, dataset: int | No
     charged += "" if dataset is None else " AND dataset = :dataset"
     found = connection.execute(f"{charged} ORDER BY number DESC LIMIT 1", {"dataset": dataset}).fetchone()
     last = None if found is None else found[0]
-    by_grant = """
-    SELECT granted, max(nano) FROM charges JOIN cohorts ON id = cohort
-    WHERE number = :last AND carried = 0 AND nano > 0 GROUP BY granted"""
+    by_grant = f"""
+    SELECT {_GRANTED}, max(nano) FROM {_CHARGED}
+    WHERE number = :last AND carried = 0 AND nano > 0 GROUP BY {_GRANTED}"""
     price = dict(connection.execute(by_grant, {"last": last}))
-    return Remaining(here, questions_left(here, price), find_mark(connection, seeded))
+    mark = find_mark(connection, seeded)
+    return Remaining(here, questions_left(here, price), mark, measure=read_measure(connection))
 
 
 def read_statement(connection: Connection, digest: bytes, seeded: int | None) -> Statement:
@@ -212,7 +235,8 @@ def read_statement(connection: Connection, digest: bytes, seeded: int | None) ->
     uses: list[Use] = []
     when_public: list[int] = []
     which, known = spread("cohort", set(places))
-    by_id = {row["id"]: Cohort(*row) for row in connection.execute(f"{_COHORTS} WHERE id IN ({which})", known)}
+    stood_in = f"{_COHORTS} WHERE id IN ({which}) UNION ALL {_EMPTIED} WHERE id IN ({which})"
+    by_id = {row["id"]: Cohort(*row) for row in connection.execute(stood_in, known)}
     during = "seq > :start AND seq < :end ORDER BY number"
     paid = f"""
     SELECT number, kind, at, nano FROM reservations JOIN charges USING (number)
@@ -229,6 +253,8 @@ def read_statement(connection: Connection, digest: bytes, seeded: int | None) ->
                 uses.append(Use(number, kind, at, nano, granted))
     now, merges = by_id[places[-1]], list(_find_merges(connection, path))
     rounded, stood = sum(nano for _, _, nano in merges), [(line, by_id[place]) for line, place in path]
+    term, lapsed = read_term(now.datasets), count_lapsed([one for _, one in stood])
+    counted = now.spent + now.reserved + (0 if term is None else term.earlier) - lapsed
     return Statement(
         granted=None if now.state == values.WITHDRAWN else now.granted,
         state=now.state,
@@ -238,13 +264,16 @@ def read_statement(connection: Connection, digest: bytes, seeded: int | None) ->
         uses=tuple(uses),
         when_public=tuple(when_public),
         not_dp_since=find_mark(connection, seeded),
-        written_off=now.spent + now.reserved - sum(use.charge for use in uses) - rounded,
+        written_off=max(0, counted - sum(use.charge for use in uses) - rounded),
         rounded=rounded,
         lowered=sum((by_id[one].granted or 0) - (by_id[other].granted or 0) for one, other, _ in merges),
         # Without any dataset there are no rosters, and everyone in the ledger is asked about.
         on_roster=bool(read_rosters(now.datasets)) or not count(connection, "registrations", {}),
         replaced=(_find_lowered if now.own else _find_replaced)(connection, stood),
         redefined=tuple(_find_redefined(connection, stood)),
+        measure=read_measure(connection),
+        term=term,
+        lapsed=lapsed,
     )
 
 
@@ -258,7 +287,7 @@ def _find_replaced(connection: Connection, path: Sequence[tuple[int, Cohort]]) -
     which, spoke = spread("dataset", [number for number, said in after.items() if before.get(number) != said])
     found = connection.execute(f"SELECT name FROM registrations WHERE dataset IN ({which})", spoke).fetchone()
     (at,) = connection.execute("SELECT at FROM journal WHERE seq = :line", {"line": line}).fetchone()
-    return Replaced(was.granted, was.level, at, found and found["name"])
+    return Replaced(was.granted, was.level, at, found and found["name"], measure=read_measure(connection))
 
 
 def _find_lowered(connection: Connection, path: Sequence[tuple[int, Cohort]]) -> Replaced | None:
@@ -269,8 +298,9 @@ def _find_lowered(connection: Connection, path: Sequence[tuple[int, Cohort]]) ->
             # What is done in one transaction has one time.
             made = "SELECT name, at, about FROM registrations WHERE at = (SELECT at FROM journal WHERE seq = :line)"
             for name, at, about in connection.execute(made, {"line": line}):
-                if to_nano(json.loads(about).get("ceiling", math.inf)) == now.granted:
-                    return Replaced(was.granted, was.level, at, name, now.granted)
+                ceiling, measure = to_nano(json.loads(about).get("ceiling", math.inf)), read_measure(connection)
+                if ceiling is not None and measure.units(ceiling) == now.granted:
+                    return Replaced(was.granted, was.level, at, name, now.granted, measure)
     return None
 
 
@@ -283,7 +313,7 @@ def _find_redefined(connection: Connection, path: Sequence[tuple[int, Cohort]]) 
             meant = "SELECT at, granted FROM levels JOIN journal USING (seq) WHERE name = :level AND seq = :line + 1"
             for at, granted in connection.execute(meant, {"level": level, "line": line}):
                 if granted == now.granted:
-                    yield Redefined(level, was.granted, granted, at)
+                    yield Redefined(level, was.granted, granted, at, read_measure(connection))
 
 
 def _find_merges(connection: Connection, path: Sequence[tuple[int, int]]) -> Iterator[tuple[int, int, int]]:

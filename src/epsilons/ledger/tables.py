@@ -3,11 +3,11 @@
 A change to them comes with a numbered step in `opening`, which brings older ledgers up to date when they are opened.
 
 Nothing is ever deleted. `journal`, `charges` and the entries of `segments` only grow; `cohorts` and `reservations` hold
-the present, which must be what the journal adds up to. A cohort that everybody left stays for the sake of the past, and
-is read by nobody who asks: `living` finds the others.
+the present, which must be what the journal adds up to. A cohort that everybody left goes over to `emptied`, for the
+sake of the past: a question reads and writes all of `cohorts`, which stay few and close together whatever years bring.
 """
 
-FORMAT = 4
+FORMAT = 5
 
 LEDGER = """
 CREATE TABLE ledger (
@@ -45,17 +45,16 @@ BY_NAME = "CREATE INDEX by_name ON registrations (name, number)"
 # datasets whose roster they are on with what each source last said of them, as JSON: only those datasets charge them.
 # `ceiling` is the larger of the grant and what was gone when the cohort was made: a grant tightened below what was
 # spent stands as it is, and nothing can ever be added to it.
-COHORTS = """
-CREATE TABLE cohorts (
+_COHORT = """
+CREATE TABLE {name} (
     id INTEGER NOT NULL, granted INTEGER CHECK (granted >= 0), spent INTEGER NOT NULL CHECK (spent >= 0),
     reserved INTEGER NOT NULL CHECK (reserved >= 0), ceiling INTEGER NOT NULL,
     people INTEGER NOT NULL CHECK (people >= 0), state TEXT NOT NULL, level TEXT,
-    own INTEGER DEFAULT '0' NOT NULL, datasets TEXT DEFAULT '{}' NOT NULL,
+    own INTEGER DEFAULT '0' NOT NULL, datasets TEXT DEFAULT '{{}}' NOT NULL,
     PRIMARY KEY (id),
     CONSTRAINT within_ceiling CHECK (spent + reserved <= ceiling)
 ) STRICT"""
-
-LIVING = "CREATE INDEX living ON cohorts (id) WHERE people > 0"
+COHORTS, EMPTIED = (_COHORT.format(name=name) for name in ("cohorts", "emptied"))
 
 # Who joined or moved, by which line of the journal, to which cohort: see `segments`. `first` is a part's first digest,
 # `newest` the last line that it has entries of, `content` its columns one after the other.
@@ -101,6 +100,6 @@ CREATE TABLE quotas (
 ) STRICT"""
 
 ALL = (
-    LEDGER, JOURNAL, LEVELS, REGISTRATIONS, BY_NAME, COHORTS, LIVING, SEGMENTS,
+    LEDGER, JOURNAL, LEVELS, REGISTRATIONS, BY_NAME, COHORTS, EMPTIED, SEGMENTS,
     RESERVATIONS, ONE_PER_KEY, INDIVIDUAL, PENDING, BY_QUESTION, CHARGES, QUOTAS,
 )  # fmt: skip

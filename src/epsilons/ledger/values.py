@@ -1,4 +1,5 @@
-"""What the ledger hands out: frozen values, in integers of nano-epsilon; `None` is public.
+"""What the ledger hands out: frozen values, in integers of nano-epsilon, or of femto-rho where its accounts are
+concentrated (`measure.py`); `None` is public.
 
 Beside them stands the arithmetic of what may be charged (`allowance`), exact and free of any database; what is left to
 everyone is in `balances`.
@@ -17,8 +18,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from epsilons.display import Sheet, Shown, show_count, show_key, show_span
-from epsilons.errors import BudgetExceeded, LedgerError
-from epsilons.guarantee import NOT_DP, to_epsilon
+from epsilons.errors import BudgetExceeded, LedgerError, Unusable
+from epsilons.guarantee import NOT_DP
+from epsilons.measure import PLAIN, PURE, Measure
 
 #: What a cohort is: in use, or left by everyone who withdrew.
 ACTIVE, WITHDRAWN = "active", "withdrawn"
@@ -46,13 +48,17 @@ class LedgerGoneError(LedgerError):
     """A ledger stood at an address, and is gone: none is made in its place in silence."""
 
 
+class UnusableLedgerError(Unusable, LedgerError):
+    """The ledger's database or its head cannot be used, whatever is asked."""
+
+
 class QuotaError(LedgerError):
     """An analyst's quota is used up: a matter of fairness between analysts, not of privacy."""
 
 
-def does_not_add_up(what: str = "something in it cannot be read") -> LedgerError:
+def does_not_add_up(what: str = "something in it cannot be read") -> UnusableLedgerError:
     """The one refusal of a ledger that was changed by something else than the code that charges."""
-    return LedgerError(
+    return UnusableLedgerError(
         f"The ledger's history does not add up: {what}.",
         rule="Every change is a line of the journal, chained to the one before it: this ledger was edited or damaged.",
         suggest="the newest copy of the ledger that does verify",
@@ -82,6 +88,11 @@ class Terms:
     measure: str = "pure"
     ids: str | None = None
     spelling: str | None = None
+
+    @property
+    def counted(self) -> Measure:
+        """In what accounts are kept."""
+        return PLAIN if self.measure == PURE else Measure.of_text(self.measure)
 
 
 @dataclass(frozen=True)
@@ -164,9 +175,9 @@ class Enrolment(Shown):
     before, and so have `tightened_elsewhere`, whom the source does not list: a level of theirs means less. The source
     gives `pending` more than holds, which waits for an act that names their number; `pending_own` of them said
     something stricter themselves. For `kept` their own word stands against the source's, for `replaced` it gives way.
-    `unknown` of those who spoke for themselves were on no roster before. `defaulted` said nothing, so that the default
-    applies; `unmatched` preferences name nobody in the data. `settled` says what is settled anew:
-    what was, what is now, and what follows for stored answers.
+    Of `reclassed` the public columns say something else than before. `unknown` of those who spoke for themselves were
+    on no roster before. `defaulted` said nothing, so that the default applies; `unmatched` preferences name nobody in
+    the data. `settled` says what is settled anew: what was, what is now, and what follows for stored answers.
     """
 
     epoch: int
@@ -183,6 +194,7 @@ class Enrolment(Shown):
     gone: int = 0
     kept: int = 0
     replaced: int = 0
+    reclassed: int = 0
     defaulted: int = 0
     unmatched: int = 0
     settled: tuple[str, ...] = ()
@@ -201,6 +213,7 @@ class Enrolment(Shown):
             "looser, waiting, against an own word": self.pending_own,
             "own words that stand against the source": self.kept,
             "own words that give way to the source": self.replaced, "withdrawn": self.withdrawn,
+            "public values that changed": self.reclassed,
         }  # fmt: skip
         always = ("known", "new", "gone")
         rows = [[name, f"{number:,}"] for name, number in told.items() if number or name in always]
@@ -270,11 +283,12 @@ class Past(Marked):
     not_dp_since: int | None = None
     analyst: str | None = None
     grants: Mapping[int, int] = field(default_factory=dict)
+    measure: Measure = PLAIN
 
     @property
     def epsilons(self) -> dict[float, float]:
-        """{granted epsilon: epsilon charged}."""
-        return {to_epsilon(granted): to_epsilon(nano) for granted, nano in self.charges.items()}
+        """{granted epsilon: epsilon charged, or rho}."""
+        return {self.measure.grant(granted): self.measure.amount(units) for granted, units in self.charges.items()}
 
 
 class History(Shown, tuple[Past, ...]):

@@ -11,7 +11,7 @@ from __future__ import annotations
 
 import math
 from abc import ABC, abstractmethod
-from collections.abc import Callable, Hashable, Mapping, Sequence
+from collections.abc import Callable, Hashable, Iterable, Mapping
 from dataclasses import dataclass, field, replace
 from fractions import Fraction
 from functools import cached_property, partial
@@ -24,44 +24,46 @@ from epsilons.accuracy.additive import Bars, Effect, Errors, spreads_shown
 from epsilons.arguments.reading import Settings
 from epsilons.errors import Argument, EpsilonsError, PlanError, Text
 from epsilons.guarantee import PERSONALIZED, to_epsilon
+from epsilons.measure import ANY_LOSS, NANO, PLAIN, Measure, Rate
 from epsilons.noise.entropy import Entropy
 from epsilons.preferences import Levels, name_grant
 from epsilons.statistics.base import Answer, Floats, Question, Statistic, Weighting
 from epsilons.summaries import People
 
-#: How much is remembered about a roster.
-_MOST_WORKED_OUT = 4096
-#: A level's charge in nano-epsilon; None for public people, who have no balance.
-Charges = tuple[int | None, ...]
+_MOST_WORKED_OUT = 4096  # how much is remembered about a roster
+Charges = tuple[int | None, ...]  # in nano-epsilon; None for public people, who have no balance
 _NEEDS = "it needs a public number of values: no condition, no groups, one row per person, no values left out"
 #: What makes the number of values public where they are all asked for.
 _PUBLIC: Text = (Argument("missing", "center"), ", or ", Argument("complete", True), " if nothing is missing")
-#: Which privacy a mechanism must give where one is asked for.
+# Which privacy a mechanism must give where one is asked for.
 _GIVEN = {"personalized": "personalized", "individual": "individual", "group": "individual"}
 T = TypeVar("T")
 
 
 @dataclass(frozen=True)
 class Account:
-    """What people are charged at most, in nano-epsilon: (grant, charge), None for public; grants' names by epsilon."""
+    """What people are charged at most, in units of a measure: (grant, charge), None for public; names by epsilon."""
 
     losses: tuple[tuple[int | None, int | None], ...]
     names: Mapping[float, str] = field(default_factory=dict, compare=False)
+    measure: Measure = PLAIN
 
     @classmethod
-    def of(cls, levels: Levels, charges: Sequence[int | None]) -> Account:
+    def of(cls, levels: Levels, charges: Iterable[int | None], measure: Measure = PLAIN) -> Account:
         """Of people who are all used with what they granted."""
-        return cls(tuple(zip(levels.grants, charges, strict=True)), levels.names)
+        return cls(tuple(zip(levels.grants, charges, strict=True)), levels.names, measure)
 
-    def at_share(self, levels: Levels, share: Fraction) -> Account:
+    def at_share(self, levels: Levels, share: Fraction, rate: Rate | None = None) -> Account:
         """By what people granted, where this is by the share of it that was used; people left out pay nothing."""
         spent = dict(self.losses)
-        return Account.of(levels, [None if part is None else spent.get(part, 0) for part in levels.parts_at(share)])
+        paid = [None if part is None else spent.get(part, 0) for part in levels.parts_at(share, rate)]
+        return Account.of(levels, paid) if rate is None else Account.of(levels, map(rate.cost, paid), rate.measure)
 
     @cached_property
     def charges(self) -> dict[float, float]:
-        """{granted epsilon: epsilon spent}; public people spend nothing."""
-        return {to_epsilon(granted): to_epsilon(loss or 0) for granted, loss in self.losses}
+        """{granted epsilon: epsilon spent, or rho}; public people spend nothing."""
+        one = self.measure.one
+        return {math.inf if grant is None else grant / NANO: (loss or 0) / one for grant, loss in self.losses}
 
     @property
     def called(self) -> dict[float, str]:
@@ -88,6 +90,7 @@ class Mechanism(ABC):
     caveats: ClassVar[tuple[str, ...]] = ()
     #: Whether an absent person stands at a fixed public value, so that "replace" implies "absent".
     imputes: ClassVar[bool] = False
+    bounded_range: ClassVar[bool] = False  # whether order statistics come from exponential mechanisms alone
 
     def refuses(self, question: Question, levels: Levels) -> str | None:
         """Why this mechanism cannot serve the question, or None if it can."""
@@ -96,6 +99,8 @@ class Mechanism(ABC):
             return f"it gives {privacy} privacy, not {question.privacy} privacy"
         if any(kind.needs_public_count for kind in kinds) and statistic.private_count:
             return _NEEDS
+        if not self.bounded_range and question.measure.delta is not None and statistic.loss_factor != ANY_LOSS:
+            return "a concentrated account pays for exponential mechanisms alone here"
         return None if serves(type(self), statistic) else self.serves_only or f"it serves no {statistic.name}"
 
     def charge(self, question: Question, levels: Levels) -> Charges:
@@ -159,6 +164,8 @@ class Mechanism(ABC):
 class Weighing(Mechanism):
     """A mechanism that gives each level a weight, and every answer one noise."""
 
+    bounded_range: ClassVar[bool] = True
+
     @abstractmethod
     def weigh(self, question: Question, levels: Levels) -> Weighting:
         """The weights and what weight one costs, from public facts alone."""
@@ -214,8 +221,7 @@ class Weighing(Mechanism):
 
 def remember(levels: Levels, key: Hashable, work_out: Callable[[], T]) -> T:
     """What was worked out from public facts, kept with the levels."""
-    # Threads share it, and any of them may forget it all when it has grown: nothing is read back after it was put in.
-    known = levels.worked_out
+    known = levels.worked_out  # threads share it, and any may forget it all: nothing is read back once it was put in
     found: tuple[T] | None = known.get(key)
     if found is None:
         if len(known) > _MOST_WORKED_OUT:
@@ -310,15 +316,12 @@ def _check_charges(mechanism: Mechanism, question: Question, levels: Levels) -> 
 # What there is -----------------------------------------------------------------------------------------------------
 
 _REGISTRY: dict[str, list[type[Mechanism]]] = {}
-#: Whoever was ever registered: what is remembered of all mechanisms is remembered of so many.
+#: Whoever was ever registered.
 REGISTERED: list[type[Mechanism]] = []
 
 
 def register(mechanism: type[Mechanism]) -> type[Mechanism]:
-    """Make a mechanism known by its name; its file needs nothing else. A name of another file's mechanism is taken.
-
-    Classes of one file may share a name if they serve different statistics; defined again, a class takes its own place.
-    """
+    """Make a mechanism known by its name, which no other file has; classes of one file serve other statistics."""
     name, kinds = mechanism.name, _REGISTRY.get(mechanism.name, [])
     if any(kind.__module__ != mechanism.__module__ for kind in kinds):
         rule = "What a name promises must not change under those who ask for it."
@@ -357,7 +360,6 @@ def create(name: str, statistic: Statistic, **options: Any) -> Mechanism:
 
 
 def option_names(kind: Any) -> set[str]:
-    """The names of a mechanism's options."""
     return set(getattr(kind, "__dataclass_fields__", {}))
 
 

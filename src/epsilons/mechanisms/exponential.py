@@ -41,6 +41,7 @@ class Exponential(Mechanism):
     needs_public_count: ClassVar[bool] = True
     gist: ClassVar[str] = "an answer is likely if few and open people would make it true"
     imputes: ClassVar[bool] = True
+    bounded_range: ClassVar[bool] = True
 
     #: What one nano-epsilon of cost is in the exponent.
     unit: ClassVar[Fraction] = Fraction(1, 2 * NANO)

@@ -13,16 +13,19 @@ from numpy.typing import NDArray
 
 from epsilons.accuracy import order as order_accuracy
 from epsilons.accuracy.additive import uneven
+from epsilons.accuracy.gaussian import gaussian_model
 from epsilons.accuracy.intervals import ErrorBar, ErrorModel
 from epsilons.accuracy.relation import LevelAnswer, Relation
 from epsilons.guarantee import NANO, to_epsilon
 from epsilons.mechanisms.base import Mechanism, register
 from epsilons.noise.entropy import Entropy
-from epsilons.noise.laplace import discrete_laplace, discrete_laplace_many
 from epsilons.noise.segments import Block, SegmentSampler
 from epsilons.preferences import Levels
-from epsilons.statistics.additive import Additive, Axis, Counting, Moments, product_distribution
+from epsilons.statistics.additive import Additive, Counting, Laplace
 from epsilons.statistics.base import Answer, Floats, Question, equivalent_scale
+from epsilons.statistics.distributions import Axis, product_distribution
+from epsilons.statistics.gaussian import Gaussian, equivalent_scales, squares
+from epsilons.statistics.moments import Moments
 from epsilons.statistics.order import Order
 from epsilons.statistics.outward import WeightCost, outward
 from epsilons.summaries import People
@@ -39,6 +42,7 @@ class Mixed(Mechanism):
     name: ClassVar[str] = "mixed"
     serves_only: ClassVar[str] = "it serves counts, sums, means and quantiles strictly between 0 and 1"
     needs_public_count: ClassVar[bool] = True
+    bounded_range: ClassVar[bool] = True
     gist: ClassVar[str] = "each level answers for itself, then they are mixed"
 
     def shares(self, question: Question, levels: Levels) -> Floats:
@@ -111,13 +115,20 @@ class MixedMean(Mixed):
 
     def mean_scales(self, question: Question, levels: Levels) -> Floats:
         statistic = cast(Additive, question.statistic)
-        inverse = np.array(levels.finite, float) / (NANO * statistic.parts[0].reach[question.neighbors])
-        noise = statistic.units[0] * equivalent_scale(inverse)
+        grants = np.array(levels.finite, float)
+        steps = equivalent_scale(grants / (NANO * statistic.parts[0].reach[question.neighbors]))
+        if question.measure.delta is not None:
+            (steps,) = equivalent_scales(question, grants, 1)
+        noise = statistic.units[0] * steps
         scales: Floats = np.append(noise, [0.0] * (len(levels.grants) - len(noise)))  # public people come last
         return scales / np.array(levels.sizes, np.float64)
 
-    def _inverse(self, question: Question, grant: int) -> Fraction:
-        return Fraction(grant, NANO * cast(Additive, question.statistic).parts[0].reach[question.neighbors])
+    def _law(self, question: Question, grant: int) -> Laplace | Gaussian:
+        """Of the noise in the sum of a level."""
+        statistic = cast(Additive, question.statistic)
+        if question.measure.delta is not None:
+            return Gaussian(squares(statistic, question.neighbors)[0] * Fraction(NANO, grant) ** 2)
+        return Laplace(Fraction(grant, NANO * statistic.parts[0].reach[question.neighbors]))
 
     def _total(self, question: Question, levels: Levels) -> int:
         """What turns a mean into the answer: nothing for a mean, the number of people for totals."""
@@ -170,7 +181,10 @@ class MixedMean(Mixed):
         bound = question.assume * told * total * float(drift) / levels.size
         limits = statistic.limits(levels.size)
         errors = (total * math.sqrt(luck), population, bound if math.isfinite(bound) else 0.0)
-        return ErrorModel(tuple(float(s) for s in laplace if s > 0), *errors, limits=limits)
+        noises = tuple(float(s) for s in laplace if s > 0)
+        if question.measure.delta is not None:
+            return gaussian_model(noises, *errors, limits=limits)
+        return ErrorModel(noises, *errors, limits=limits)
 
     def level_answers(self, question: Question, people: People, entropy: Entropy, size: int) -> Floats:
         """The noisy mean of each level: its integer sum, an integer noise, divided by its public size."""
@@ -179,9 +193,9 @@ class MixedMean(Mixed):
         for grant, there, total in zip(levels.grants, levels.sizes, exact, strict=True):
             noise: Any = np.zeros(size, int)
             if grant is not None and size == 1:
-                noise = np.array([discrete_laplace(entropy, self._inverse(question, grant))], object)
+                noise = np.array(self._law(question, grant).draw(entropy, 1), object)
             elif grant is not None:
-                noise = discrete_laplace_many(entropy, self._inverse(question, grant), size)
+                noise = self._law(question, grant).draw_many(entropy, size)
             means.append((total + noise).astype(float) * (statistic.units[0] / there))
         return statistic.coin_origin + np.array(means)
 
@@ -225,7 +239,7 @@ class MixedMean(Mixed):
         """Of the levels' own answers, which is all that is released."""
         statistic, levels = cast(Additive, question.statistic), people.levels
         reach, private = statistic.parts[0].reach["absent"], zip(levels.finite, levels.sizes, strict=False)
-        axes = [Axis(reach, size, self._inverse(question, grant)) for grant, size in private]  # public people come last
+        axes = [Axis(reach, size, self._law(question, grant)) for grant, size in private]  # public people come last
         return product_distribution(axes, [(1.0, statistic.tally(people)[0][: len(axes), 0].tolist())])
 
 

@@ -10,6 +10,7 @@ from epsilons.mechanisms.base import Weighing, register
 from epsilons.preferences import Levels
 from epsilons.statistics.additive import Additive
 from epsilons.statistics.base import Question, Rest, Weighting, proportional
+from epsilons.statistics.gaussian import equivalent_reach
 
 
 @register
@@ -34,6 +35,7 @@ class Robust(Weighing):
     def weigh(self, question: Question, levels: Levels) -> Weighting:
         statistic = cast(Additive, question.statistic)
         reach = statistic.parts[0].reach[question.neighbors] * statistic.units[0]
+        reach = reach if question.measure.delta is None else equivalent_reach(question)
         low, high = statistic.extremes
         gap = max(high - statistic.centre, statistic.centre - low)
         return proportional(levels, _best_top(levels.grants, levels.sizes, levels.left_out, reach / gap), Rest.CENTRED)

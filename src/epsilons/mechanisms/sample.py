@@ -1,15 +1,46 @@
 """A random sample in which open people are likelier than strict ones."""
 
+import math
+from collections.abc import Sequence
 from dataclasses import dataclass
 from fractions import Fraction
-from typing import ClassVar
+from functools import cached_property
+from typing import Any, ClassVar, cast
 
-from epsilons.accuracy.additive import Weightings
+import numpy as np
+
+from epsilons.accuracy.weightings import Weightings
 from epsilons.guarantee import NANO
 from epsilons.mechanisms.base import register
 from epsilons.mechanisms.threshold import Thresholded
+from epsilons.noise.entropy import ALWAYS
+from epsilons.noise.weighing import keep_chance
 from epsilons.preferences import Levels
-from epsilons.statistics.base import Coins, Floats, Question, Weighting, expected_to_stay
+from epsilons.statistics.base import Floats, Question, Weighting
+
+
+@dataclass(frozen=True)
+class Coins:
+    """A person with grant e stays in a sample at threshold t with probability (exp(e) - 1)/(exp(t) - 1), at most 1."""
+
+    grants: tuple[int | None, ...]
+    t: int
+
+    @cached_property
+    def chances(self) -> tuple[int, ...]:
+        """By level, out of 2^64 and rounded down: what draws use."""
+        return tuple(ALWAYS if grant is None else keep_chance(grant, self.t) for grant in self.grants)
+
+    @cached_property
+    def expected(self) -> Floats:
+        """By level, in floats: what predictions use."""
+        return expected_to_stay(self.grants, self.t / NANO)
+
+
+def expected_to_stay(grants: Sequence[int | None], t: Any) -> Floats:
+    """(e^eps - 1)/(e^t - 1) at a threshold, or at each of a column, written so that no exponential overflows."""
+    epsilons = np.minimum([math.inf if grant is None else grant / NANO for grant in grants], t)
+    return cast(Floats, np.exp(epsilons - t) * np.expm1(-epsilons) / np.expm1(-t))
 
 
 @register
@@ -30,6 +61,7 @@ class Sample(Thresholded):
 
     name: ClassVar[str] = "sample"
     coins: ClassVar[bool] = True
+    bounded_range: ClassVar[bool] = False
 
     def weigh(self, question: Question, levels: Levels) -> Weighting:
         rest, t = self.rest, self.at(question, levels)

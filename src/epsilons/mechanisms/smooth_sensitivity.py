@@ -13,12 +13,13 @@ from epsilons.arguments.checks import INSIDE, SCALES, check_gamma, check_name
 from epsilons.errors import Argument, PlanError
 from epsilons.guarantee import NANO, to_epsilon
 from epsilons.mechanisms.base import Charges, Mechanism, register
+from epsilons.mechanisms.sample import Coins
 from epsilons.mechanisms.threshold import resolve_threshold
 from epsilons.noise.entropy import ALWAYS, Entropy
 from epsilons.noise.heavy import draw_many_on_grid, draw_on_grid, largest_shift
 from epsilons.noise.pmf import heavy_log_probabilities
 from epsilons.preferences import Levels
-from epsilons.statistics.base import Answer, Coins, Floats, Question
+from epsilons.statistics.base import Answer, Floats, Question
 from epsilons.statistics.order import Order
 from epsilons.statistics.sensitivity import RELATIVE_ERROR, smooth_sensitivity
 from epsilons.summaries import People

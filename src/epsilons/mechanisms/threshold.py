@@ -11,7 +11,7 @@ from typing import Any, ClassVar, cast
 import numpy as np
 
 from epsilons.accuracy import FAMILIES
-from epsilons.accuracy.additive import Weightings
+from epsilons.accuracy.weightings import Weightings
 from epsilons.arguments.checks import THRESHOLDS, check_threshold
 from epsilons.errors import PlanError
 from epsilons.guarantee import NANO, to_epsilon

@@ -8,14 +8,16 @@ from typing import Any, ClassVar, cast
 import numpy as np
 
 from epsilons.accuracy import FAMILIES
-from epsilons.accuracy.additive import Weightings
+from epsilons.accuracy.weightings import Weightings
 from epsilons.arguments.checks import refuse
 from epsilons.errors import Argument
 from epsilons.guarantee import NANO
 from epsilons.mechanisms.base import Weighing, register, weighting_of
+from epsilons.mechanisms.calibration import calibrate
 from epsilons.mechanisms.exponential import fill_outcomes
 from epsilons.preferences import LARGEST_EPSILON, Levels, roster_of
-from epsilons.statistics.base import FINE, Floats, Question, Rest, Weighting, proportional
+from epsilons.preferences.strata import Strata
+from epsilons.statistics.base import FINE, Answer, Floats, Question, Rest, Weighting, proportional
 from epsilons.statistics.order import Order, quantile
 from epsilons.summaries.arrays import ArrayPeople
 
@@ -50,6 +52,8 @@ class Weighted(Weighing):
         return super().refuses(question, levels)
 
     def weigh(self, question: Question, levels: Levels) -> Weighting:
+        if isinstance(levels, Strata):
+            return calibrate(question, levels)
         cap = saturation(levels, question.statistic.noise_to_spread(question))
         if question.assume > 0:
             cap = best_cap(question, levels, cap)
@@ -57,7 +61,13 @@ class Weighted(Weighing):
 
     def explain(self, question: Question, levels: Levels) -> str:
         cap = float(weighting_of(self, question, levels).rate) / NANO
+        if isinstance(levels, Strata):
+            return f"everyone by their epsilon, up to {cap:.4g}, each public group as it has people; one noise"
         return f"everyone by their epsilon, up to {cap:.4g}; one noise"
+
+    def condition(self, question: Question, levels: Levels, answer: Answer | None = None) -> str:
+        told = super().condition(question, levels, answer)
+        return told.replace("everyone's", "everyone's in the same public group") if isinstance(levels, Strata) else told
 
 
 def saturation(levels: Levels, right_side: float) -> int:

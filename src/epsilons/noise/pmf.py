@@ -76,3 +76,19 @@ def heavy_log_probabilities(centre: int, scale: Fraction, gamma: Fraction, point
             masses = [near - far for near, far in pairwise(reach[:side])] + reach[side - 1 : side]
             logs[[centre + step * h for h in range(1, side + 1)]] = [float(mass.log()) for mass in masses]
     return logs
+
+
+def gaussian_log_normaliser(variance: Fraction) -> float:
+    """log of the sum of exp(-k^2/(2 variance)) over all integers k: what the chances of `gaussian.py` divide by.
+
+    By Poisson's summation it is sqrt(2 pi v) times the sum of exp(-2 pi^2 v j^2) over all integers j, of which wide
+    noise needs the first alone, and narrow noise is summed as it stands.
+    """
+    from flint import arb
+
+    with working_precision(_BITS):
+        v, pi = as_ball(variance), arb.pi()
+        wide = variance >= 1
+        rate = 2 * pi * pi * v if wide else 1 / (2 * v)
+        total = 1 + 2 * sum(((-rate * j * j).exp() for j in range(1, 10)), start=arb(0))
+        return float(((2 * pi * v).sqrt() * total if wide else total).log())

@@ -17,6 +17,7 @@ from epsilons.arguments.reading import Settings
 from epsilons.display import Sheet, Shown, show, show_count
 from epsilons.errors import Argument, PlanError, Text
 from epsilons.guarantee import to_epsilon
+from epsilons.measure import Rate
 from epsilons.planner.choose import DEFAULTS, HEAD, Front, PlanRow, choose, rank_mechanisms
 from epsilons.planner.guesses import GUESSES, Guess, Known, list_guesses
 from epsilons.preferences import Levels
@@ -52,6 +53,8 @@ class Plan(Shown):
     mechanism: str = "auto"
     #: How the front that made the plan asks a row of it; None for plans about people as they might be.
     front: Front | None = field(default=None, repr=False, compare=False)
+    #: Of concentrated accounts: what levels pay with.
+    rate: Rate | None = None
 
     @classmethod
     def make(
@@ -62,22 +65,24 @@ class Plan(Shown):
         settings: Settings = DEFAULTS,
         mechanism: str = "auto",
         front: Front | None = None,
+        rate: Rate | None = None,
     ) -> Plan:
         """Predict every mechanism's error at a share of every grant; a mechanism asked for must be able to serve."""
         question.statistic.check_people(levels)
-        spendable = levels.take_share(share) if share < 1 else levels
+        rate = rate or question.rate
+        spendable = levels if share == 1 and rate is None else levels.take_share(share, rate)
         if spendable.all_public:
             raise nobody_left(share)
         asked = scale_question(question, share) if share < 1 else question
         if mechanism != "auto":
             choose(mechanism, asked, spendable, settings)
         rows = tuple(
-            replace(row, account=row.account.at_share(levels, share), share=share, front=front)
+            replace(row, account=row.account.at_share(levels, share, rate), share=share, front=front)
             for row in rank_mechanisms(asked, spendable, settings)
         )
-        everyone = question.statistic.name == "count" and not question.statistic.private_count
+        everyone = question.statistic.name == "count" and not question.statistic.private_count and rate is None
         floor = count_floor(spendable, 2 if getattr(question.statistic, "centred", False) else 1) if everyone else None
-        return cls(question, levels, share, settings, rows, floor, mechanism=mechanism, front=front)
+        return cls(question, levels, share, settings, rows, floor, mechanism=mechanism, front=front, rate=rate)
 
     @property
     def if_complete(self) -> float | None:
@@ -88,7 +93,8 @@ class Plan(Shown):
         statistic, density = self.question.statistic.completed(), self.question.density
         if statistic is None or (density is not None and round(density, 5) < 1):  # 1 is read as nearly 1
             return None
-        made = Plan.make(replace(self.question, statistic=statistic), self.levels, self.share, self.settings)
+        question = replace(self.question, statistic=statistic)
+        made = Plan.make(question, self.levels, self.share, self.settings, rate=self.rate)
         errors = [row.expected for row in made.rows if self.mechanism in ("auto", row.mechanism)]
         return next((error for error in errors if error < 0.99 * self[self.mechanism].expected), None)
 
@@ -121,7 +127,8 @@ class Plan(Shown):
     def at(self, share: Fraction) -> Plan:
         """This question at another share."""
         front = self.front if self.of_grants is None else None
-        made = Plan.make(self.question, self.levels, check_share(share), self.settings, self.mechanism, front)
+        settings = self.settings, self.mechanism, front, self.rate
+        made = Plan.make(self.question, self.levels, check_share(share), *settings)
         return replace(made, known=self.known)
 
     def reaching(self, error: float) -> Plan:
@@ -153,7 +160,7 @@ class Plan(Shown):
             rule = "With everyone public answers are exact."
             raise PlanError("There would be nothing to plan.", rule=rule, suggest="leave people at a finite level")
         levels = replace(self.levels, grants=tuple(g for g, _ in kept), sizes=tuple(n for _, n in kept))
-        return replace(Plan.make(self.question, levels, self.share, self.settings), known=self.known)
+        return replace(Plan.make(self.question, levels, self.share, self.settings, rate=self.rate), known=self.known)
 
     def _grant(self, level: str | float) -> int | None:
         for grant in self.levels.grants:
@@ -202,7 +209,8 @@ class Plan(Shown):
     def guesses(self) -> tuple[Guess, ...]:
         """What the error of the row that is asked takes for granted of the values, and how it moves if that is off."""
         asked = scale_question(self.question, self.share) if self.share < 1 else self.question
-        levels = self.levels.take_share(self.share) if self.share < 1 else self.levels
+        whole = self.share == 1 and self.rate is None
+        levels = self.levels if whole else self.levels.take_share(self.share, self.rate)
         return list_guesses(self[self.mechanism].chosen, asked, levels, self.known)
 
     @property
@@ -242,6 +250,8 @@ class Plan(Shown):
         if self.counts_first:
             first = "asked by its error, it buys a rough count first, with about a tenth of its price"
             notes.append(f"How many meet the condition is a guess here; {first}, unless a density is given.")
+        if self.rate is not None:
+            notes.append(f"Charges are in rho, which adds up; with a delta of {float(self.rate.measure.delta or 0):g}.")
         if any(row.error is None for row in self.rows):
             notes.append("A dash: it cannot be predicted without looking at the data.")
         return notes

@@ -2,8 +2,8 @@
 
 from epsilons.preferences.asked import Preferences
 from epsilons.preferences.ids import read_ids
+from epsilons.preferences.ladder import LADDER
 from epsilons.preferences.roster import (
-    LADDER,
     LARGEST_EPSILON,
     MAX_LEVELS,
     PUBLIC,

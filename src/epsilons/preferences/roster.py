@@ -10,7 +10,6 @@ import math
 from collections import Counter
 from collections.abc import Hashable, Iterable, Mapping
 from dataclasses import dataclass, field, replace
-from decimal import Decimal
 from fractions import Fraction
 from functools import cached_property, lru_cache
 from typing import Any, cast
@@ -21,7 +20,9 @@ from numpy.typing import NDArray
 from epsilons.display import Sheet, Shown, show, show_count
 from epsilons.errors import Argument, DataError, PreferenceError
 from epsilons.guarantee import NANO, Covered, to_epsilon
+from epsilons.measure import Rate
 from epsilons.preferences.ids import look_up, read_ids
+from epsilons.preferences.ladder import LADDER
 
 #: The preference of a person who asks for no privacy at all.
 PUBLIC = math.inf
@@ -29,24 +30,6 @@ MAX_LEVELS = 256
 LARGEST_EPSILON = 10**6
 #: What to try where names of levels were meant, or came without epsilons.
 LEVELS = Argument("levels", {"strict": 0.05, "open": 1})
-
-
-def _ladder() -> tuple[int, ...]:
-    """At most 255 rungs in nano-epsilon: 199 over [.01, 10), where people choose, and 28 over each of the far ends.
-
-    Rungs are geometric and cut to three digits so that they can be read; neighbours in the middle are 3.5% apart.
-    """
-    rungs = set()
-    for low, high, count in (("1e-9", "0.01", 28), ("0.01", "10", 199), ("10", "1e6", 28)):
-        ratio: Decimal = (Decimal(high) / Decimal(low)) ** (Decimal(1) / count)
-        for k in range(count):
-            whole = int(Decimal(low) * ratio**k * NANO)
-            unit: int = 10 ** max(0, len(str(whole)) - 3)
-            rungs.add(whole // unit * unit)
-    return tuple(sorted(rungs))
-
-
-LADDER = _ladder()
 
 
 @dataclass(frozen=True)
@@ -121,18 +104,21 @@ class Levels:
         """Every grant, but at most this many nano-epsilon of it."""
         return tuple(None if grant is None else min(grant, most) for grant in self.grants)
 
-    def parts_at(self, share: Fraction) -> tuple[int | None, ...]:
-        """A share of every grant, rounded down."""
+    def parts_at(self, share: Fraction, rate: Rate | None = None) -> tuple[int | None, ...]:
+        """A share of every grant, rounded down, or what that pays for at a rate."""
+        if rate is not None:
+            return tuple(None if g is None else rate.part(g, share) for g in self.grants)
         return tuple(None if g is None else g * share.numerator // share.denominator for g in self.grants)
 
-    def take_share(self, share: Fraction) -> Levels:
+    def take_share(self, share: Fraction, rate: Rate | None = None) -> Levels:
         """What a question may use at a share of every grant; people left with nothing are left out."""
-        merged = Counter[int | None]()
-        for part, size in zip(self.parts_at(share), self.sizes, strict=True):
+        merged, parts = Counter[int | None](), self.parts_at(share, rate)
+        for part, size in zip(parts, self.sizes, strict=True):
             merged[part] += size
         left_out = self.left_out + merged.pop(0, 0)
         grants = tuple(sorted(merged, key=to_epsilon))
-        return Levels(grants, tuple(merged[grant] for grant in grants), {}, self.rounding_loss, left_out)
+        names = {} if rate is None else dict(zip(map(to_epsilon, parts), map(self.name, self.grants), strict=True))
+        return Levels(grants, tuple(merged[grant] for grant in grants), names, self.rounding_loss, left_out)
 
     def name(self, grant: int | None) -> str:
         return name_grant(grant, self.names)
@@ -240,9 +226,9 @@ class Roster(Shown):
         rows = [[self.levels.name(grant), show(size)] for grant, size in pairs]
         return [Sheet(show_count(len(self), "person", "people"), ("level", "people"), rows)]
 
-    def take_share(self, share: Fraction) -> tuple[Roster, NDArray[np.bool_] | None]:
+    def take_share(self, share: Fraction, rate: Rate | None = None) -> tuple[Roster, NDArray[np.bool_] | None]:
         """(the roster at a share of every grant, who is on it or None for everyone): `Levels.take_share` with codes."""
-        levels, parts = self.levels.take_share(share), self.levels.parts_at(share)
+        levels, parts = self.levels.take_share(share, rate), self.levels.parts_at(share, rate)
         if levels.grants == parts:  # as nearly always: no two levels became one, and everyone is used
             return Roster.of(levels, self.codes), None
         places = {grant: place for place, grant in enumerate(levels.grants)}

@@ -15,10 +15,10 @@ from typing import TYPE_CHECKING, Any, cast
 from epsilons import guarantee as promises
 from epsilons.accuracy.additive import Errors
 from epsilons.accuracy.count import CountBar
-from epsilons.accuracy.intervals import ErrorBar, ErrorModel, ExactBar, FractionBar, RatioBar
+from epsilons.accuracy.intervals import ErrorBar, ErrorModel, ExactBar, FractionBar, GaussianRatioBar, RatioBar
 from epsilons.accuracy.quantiles import QuantileBar
 from epsilons.accuracy.relation import holds
-from epsilons.accuracy.variance import VarianceBar
+from epsilons.accuracy.variance import GaussianVarianceBar, VarianceBar
 from epsilons.arguments.checks import ASSUMPTIONS, check_confidence, check_name
 from epsilons.arguments.reading import tell_centred
 from epsilons.display import Sheet, Shown, show, show_key
@@ -44,7 +44,7 @@ _CITED: dict[str, Any] = {
     "dataset": "", "version": "", "column": "", "where": "", "by": (), "at": "", "number": None
 }  # fmt: skip
 _KINDS = (ErrorModel, ExactBar, CountBar, FractionBar, RatioBar, QuantileBar, VarianceBar)
-_BARS: dict[str, type[ErrorBar]] = {bar.__name__: bar for bar in _KINDS}
+_BARS: dict[str, type[ErrorBar]] = {bar.__name__: bar for bar in (*_KINDS, GaussianRatioBar, GaussianVarianceBar)}
 #: Keys that JSON does not know: their type, and how they are read back.
 _TAGGED: dict[str, tuple[type, Callable[[str], Hashable]]] = {
     "decimal": (Decimal, Decimal),
@@ -220,7 +220,7 @@ class Release(Shown):
         held = "" if bare else f" {holds(self.assumption)}"
         if self.details.get("rescaled") and not isinstance(self.value, str):  # the totals of a sample
             held = f", rescaled by chances of being in the sample, right {holds(self.assumption)}"
-        told = f"{self.question}: {shown}{error}{held} ({self.mechanism}, {self.guarantee.kind}){warning}"
+        told = f"{self.question}: {shown}{error}{held} ({self.mechanism}, {self.guarantee.title}){warning}"
         return printable(told) + (f"\n{self.citation}" if self.citation else "")
 
     def sheets(self) -> list[Sheet]:
@@ -286,10 +286,10 @@ def make_release(
     if question.groups:
         groups = ", ".join(f"{to_epsilon(g):.6g} for {i}" for i, g in enumerate(question.groups, 1))
         own = (*own, f"In this release alone, bounds for groups by their size: {groups}.")
-    caveats = list_caveats(levels, is_private(entropy), own, notes)
+    caveats, counted = list_caveats(levels, is_private(entropy), own, notes), account.measure
     return build_release(
         account,
-        Guarantee(question.neighbors, account.losses, mechanism.kind, caveats, mechanism.imputes),
+        Guarantee(question.neighbors, account.losses, mechanism.kind, caveats, mechanism.imputes, measure=counted),
         statistic=question.statistic.describe(),
         value=answer.value,
         error=stated,

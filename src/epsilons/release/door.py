@@ -26,9 +26,11 @@ from epsilons.errors import Argument, LedgerError
 from epsilons.guarantee import Covered, to_epsilon
 from epsilons.ledger.ledger import Ledger
 from epsilons.ledger.values import ACTIVE, Allowance, Cohort, Reservation, list_active, mark_text
+from epsilons.measure import PLAIN, Rate
 from epsilons.mechanisms.base import Account, Mechanism, charges_of, create
 from epsilons.planner.guesses import Known, guessing, guessing_all
 from epsilons.preferences import LADDER, MAX_LEVELS, Levels, name_grant
+from epsilons.preferences.strata import Strata
 from epsilons.release.answer import EXACT, Release
 from epsilons.statistics.base import Question
 
@@ -46,20 +48,27 @@ class Spendable:
     granted: Mapping[int, int | None]
     idle: tuple[int | None, ...]
     names: Mapping[float, str]
+    #: Where accounts count rho: what a loss costs there. Levels are then the losses that people can pay for.
+    rate: Rate | None = None
 
     @classmethod
-    def of(cls, allowance: Allowance, cohorts: Sequence[Cohort], names: Mapping[float, str]) -> Spendable:
+    def of(
+        cls, allowance: Allowance, cohorts: Sequence[Cohort], names: Mapping[float, str], rate: Rate | None = None
+    ) -> Spendable:
         """Cohorts with the same allowance are one level; more than 256 allowances go down to the ladder."""
-        sizes = {cohort.id: cohort.people for cohort in cohorts}
+        sizes, may = {cohort.id: cohort.people for cohort in cohorts}, allowance.nano
         active = {cohort.id: cohort.granted for cohort in list_active(cohorts)}
-        nano: dict[int, int | None] = dict(allowance.nano) | dict.fromkeys(allowance.public)
+        if rate is not None:
+            may = {cohort: rate.strength(units) for cohort, units in may.items()}
+            active = {cohort: rate.measure.granted(units) for cohort, units in active.items()}
+        nano: dict[int, int | None] = dict(may) | dict.fromkeys(allowance.public)
         rounded = 0.0
         if len(set(nano.values())) > MAX_LEVELS:
             # The largest step of the fixed ladder that is not above; below all of them nothing is left to use.
             steps = (0, *LADDER)
-            rungs = {cohort: steps[bisect_right(LADDER, part)] for cohort, part in allowance.nano.items()}
+            rungs = {cohort: steps[bisect_right(LADDER, part)] for cohort, part in may.items()}
             people = sum(sizes[cohort] for cohort in rungs)
-            rounded = sum(sizes[c] * (1 - rungs[c] / part) for c, part in allowance.nano.items()) / max(people, 1)
+            rounded = sum(sizes[c] * (1 - rungs[c] / part) for c, part in may.items()) / max(people, 1)
             nano |= rungs
         nano = {cohort: part for cohort, part in nano.items() if part != 0}
         grants = sorted(set(nano.values()), key=lambda grant: (grant is None, grant))
@@ -72,7 +81,8 @@ class Spendable:
         roster = sum(cohort.people for cohort in cohorts if cohort.state == ACTIVE)
         levels = Levels(tuple(grants), tuple(counts), {}, rounded, roster - sum(counts))
         granted = {cohort: active.pop(cohort) for cohort in place}
-        return cls._named(levels, place, granted, tuple(dict.fromkeys(active.values())), names)
+        made = cls._named(levels, place, granted, tuple(dict.fromkeys(active.values())), names)
+        return made if rate is None else replace(made, rate=rate)
 
     @classmethod
     def _named(
@@ -94,7 +104,8 @@ class Spendable:
 
     def among(self, everyone: Sequence[Cohort]) -> Spendable:
         """The same on a roster that has others, too, who are not used."""
-        grants = (cohort.granted for cohort in list_active(everyone) if cohort.id not in self.place)
+        grants = [cohort.granted for cohort in list_active(everyone) if cohort.id not in self.place]
+        grants = grants if self.rate is None else [self.rate.measure.granted(units) for units in grants]
         return replace(self, idle=tuple(dict.fromkeys((*self.idle, *grants))))
 
     def to_plain(self) -> dict[str, Any]:
@@ -107,34 +118,45 @@ class Spendable:
             "rounded": self.levels.rounding_loss,
             "left_out": self.levels.left_out,
             "idle": self.idle,
+            **({"strata": self.levels.to_plain()} if isinstance(self.levels, Strata) else {}),
         }
 
     @classmethod
-    def from_plain(cls, plain: Mapping[str, Any], held: Reservation, names: Mapping[float, str]) -> Spendable:
+    def from_plain(
+        cls, plain: Mapping[str, Any], held: Reservation, names: Mapping[float, str], rate: Rate | None = None
+    ) -> Spendable:
         """The inverse; a cohort's grant never changes."""
         place = {cohort: level for cohort, (level, _) in held.places.items()}
         granted = {cohort: grant for cohort, (_, grant) in held.places.items()}
+        if rate is not None:
+            granted = {cohort: rate.measure.granted(units) for cohort, units in granted.items()}
         grants, sizes = zip(*plain["levels"], strict=True)
         levels = Levels(grants, sizes, {}, plain["rounded"], plain["left_out"])
-        return cls._named(levels, place, granted, tuple(plain["idle"]), names)
+        if "strata" in plain:
+            groups = (tuple(plain["strata"][name]) for name in ("groups", "left_by"))
+            levels = Strata(grants, sizes, {}, levels.rounding_loss, levels.left_out, *groups)
+        made = cls._named(levels, place, granted, tuple(plain["idle"]), names)
+        return made if rate is None else replace(made, rate=rate)
 
     def places(self, cohorts: Sequence[int]) -> NDArray[np.int64]:
         """The level of each of these cohorts, -1 for those that are not used."""
         return np.array([self.place.get(cohort, -1) for cohort in cohorts], np.int64)
 
     def paid(self, charges: Sequence[int | None]) -> dict[int, int]:
-        """{cohort: nano-epsilon} of a mechanism's charges per level; public people have no balance."""
+        """{cohort: units of its account} of a mechanism's charges per level; public people have no balance."""
+        charges = charges if self.rate is None else [self.rate.cost(charge) for charge in charges]
         levels = ((cohort, charges[level]) for cohort, level in self.place.items())
         return {cohort: charge for cohort, charge in levels if charge}
 
     def account(self, charges: Sequence[int | None]) -> Account:
         """The most that people with a grant are charged, by grant; those left out pay nothing."""
+        charges = charges if self.rate is None else [self.rate.cost(charge) for charge in charges]
         most: dict[int | None, int | None] = {grant: None if grant is None else 0 for grant in self.idle}
         for cohort, granted in self.granted.items():
             charge = charges[self.place[cohort]]
             most[granted] = None if granted is None else max(most.get(granted) or 0, charge or 0)
         losses = sorted(most.items(), key=lambda one: (one[0] is None, one[0]))  # public people last
-        return Account(tuple(losses), self.names)
+        return Account(tuple(losses), self.names, PLAIN if self.rate is None else self.rate.measure)
 
 
 @dataclass(frozen=True)
@@ -194,7 +216,8 @@ class Sketch:
             known = tuple([Known(**one) for one in plan.get("known", ())])
             question = guessing_all(question, known) if known else question
             chosen = None if name == EXACT else create(name, question.statistic, **options)
-            spendable = Spendable.from_plain(plan, held, names)
+            rate = None if question.measure.delta is None else question.rate
+            spendable = Spendable.from_plain(plan, held, names, rate)
             return cls(chosen, plan["why"], question, spendable, plan.get("threshold"), rough, known)
         except (ValueError, KeyError, TypeError):
             raise cannot_resume() from None

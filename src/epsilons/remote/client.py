@@ -30,6 +30,7 @@ from epsilons.display import Sheet, Shown
 from epsilons.errors import Argument, EpsilonsError, PlanError, ProtocolError
 from epsilons.ledger.balances import Balance, Remaining
 from epsilons.ledger.values import Stored
+from epsilons.measure import PURE, Measure
 from epsilons.noise import system
 from epsilons.planner.guesses import Known
 from epsilons.release import Release
@@ -205,8 +206,9 @@ class RemoteDataset(Asking):
     def remaining(self) -> Remaining:
         """What everybody has left: `.levels`, of each the least as `.epsilons`; `.questions`."""
         plain = self._connection.request("GET", f"{self._path}/remaining")
-        levels = tuple(Balance(**level) for level in plain["levels"])
-        return _Left((), dict(plain["questions"]), plain["not_dp_since"], balances=levels)
+        measure = Measure.of_text(plain.get("measure", PURE))
+        levels = tuple(Balance(**level, measure=measure) for level in plain["levels"])
+        return _Left((), dict(plain["questions"]), plain["not_dp_since"], measure=measure, balances=levels)
 
     def count_charged(self) -> int:
         """How many questions were charged so far, of those that were asked here."""

@@ -132,7 +132,7 @@ class Turns:
         self.sign, self._slot, self._last, self._lanes, self._workers = sign, slot, last, lanes, workers
         #: Told whose questions a turn is about, and how long its slot is, before they are worked on.
         self.begun: Callable[[list[Any], float], Awaitable[None]] | None = None
-        self._turn = asyncio.Lock()
+        self._turn, self._long = asyncio.Lock(), asyncio.Lock()
         self._waiting: deque[_Waiting] = deque()
         self._running: asyncio.Task[None] | None = None
 
@@ -148,6 +148,12 @@ class Turns:
                 self.sign.free()
             if self._workers > 1:
                 await asyncio.sleep(2 * _GLANCE)
+
+    @asynccontextmanager
+    async def long(self) -> AsyncIterator[None]:
+        """The same for what may take a while: one after the other, so that all else waits for one of them at most."""
+        async with self._long, self.short():
+            yield
 
     @property
     def is_full(self) -> bool:

@@ -1,6 +1,7 @@
 """Connections that get on: the head of a request and the reading of a reply have a deadline, as bodies have theirs.
 
-Without it a client that sends half a head, or never reads its reply, holds memory for as long as it likes.
+Without it a client that sends half a head, or never reads its reply, holds memory for as long as it likes. There are so
+many connections at most, and one that waits for a request gives way to a new one: who holds many keeps nobody out.
 """
 
 import asyncio
@@ -11,6 +12,8 @@ from uvicorn.protocols.http.h11_impl import H11Protocol
 HEAD_SECONDS = 10.0
 #: Within this time something of a reply is read.
 READING_SECONDS = 30.0
+#: Connections of a process at a time, far below the 1,024 files that a system usually lets it open.
+MOST = 512
 
 
 class WatchedConnection(H11Protocol):
@@ -21,6 +24,11 @@ class WatchedConnection(H11Protocol):
 
     def connection_made(self, transport: asyncio.Transport) -> None:  # type: ignore[override]
         super().connection_made(transport)
+        if len(self.connections) > MOST:
+            # Those that wait longest stand first: a timer is set when the waiting begins.
+            idle = [one for one in self.connections if isinstance(one, WatchedConnection) and one.is_idle]
+            waits = {one: one._waiting.when() for one in idle if one._waiting is not None}
+            min(waits, key=waits.__getitem__, default=self).transport.abort()
         self._expect_head()
 
     def on_response_complete(self) -> None:
@@ -32,9 +40,13 @@ class WatchedConnection(H11Protocol):
             self._waiting.cancel()
         self._waiting = self.loop.call_later(HEAD_SECONDS, self._check_head)
 
+    @property
+    def is_idle(self) -> bool:
+        """A request whose head is there has a cycle that is not complete, and its own deadlines."""
+        return self.cycle is None or bool(self.cycle.response_complete)
+
     def _check_head(self) -> None:
-        # A request whose head is there has a cycle that is not complete, and its own deadlines.
-        if self.cycle is None or self.cycle.response_complete:
+        if self.is_idle:
             self.transport.abort()
 
     def pause_writing(self) -> None:

@@ -19,15 +19,15 @@ from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any, TypeVar
-from urllib.parse import unquote
+from urllib.parse import parse_qsl, unquote
 
 from epsilons.errors import EpsilonsError, ProtocolError
 from epsilons.service.holdings import LANES, Holding
-from epsilons.service.keys import PERSON, Holder, Keys
+from epsilons.service.keys import PERSON, STEWARD, Holder, Keys
 from epsilons.service.limits import BODY_SECONDS, LIMITS, Rates
 from epsilons.service.replies import Replies
 from epsilons.service.serving import Receive, Reply, Scope, Send, live, problem, read_body, refuse
-from epsilons.service.sessions import CSRF_HEADER, Sessions, is_from_elsewhere, is_secure, read_cookie
+from epsilons.service.sessions import CSRF_HEADER, ENTRANCE, Sessions, is_from_elsewhere, is_secure, read_cookie
 from epsilons.storage.base import Database
 
 _T = TypeVar("_T")
@@ -36,6 +36,8 @@ _log = logging.getLogger("epsilons.gateway")
 
 #: Threads for what is short. Questions wait for their turn without one, and are worked on in others.
 _THREADS = 8
+#: So many fields a form of a page has at most.
+_MOST_FIELDS = 100
 #: With every reply. A page says itself what it may load.
 _SAFE = {
     "cache-control": "no-store",
@@ -59,6 +61,12 @@ class Visit:
     body: bytes
     headers: Mapping[bytes, bytes]
     scheme: str = "http"
+    query: bytes = b""
+
+    @property
+    def fields(self) -> dict[str, str]:
+        """What a form of a page sent: in the address, or as the body. Of a name that comes twice, the last one."""
+        return _read_fields(self.body if self.body else self.query)
 
     @property
     def secure(self) -> bool:
@@ -90,6 +98,13 @@ def _refuse_constant(name: str) -> Any:
     raise ValueError(name)
 
 
+def _read_fields(sent: bytes) -> dict[str, str]:
+    try:
+        return dict(parse_qsl(sent.decode("latin-1"), keep_blank_values=True, max_num_fields=_MOST_FIELDS))
+    except ValueError:
+        raise ProtocolError("This form has too many fields.", rule=f"At most {_MOST_FIELDS}.") from None
+
+
 Handle = Callable[["GatewayApp", Visit], Awaitable[Reply]]
 
 
@@ -97,7 +112,9 @@ Handle = Callable[["GatewayApp", Visit], Awaitable[Reply]]
 class Route:
     """A way in: `path` names each part that varies; `roles` may take it, or everyone if it is `open`.
 
-    `body` is what it takes, by its name in the OpenAPI document.
+    `body` is what it takes, by its name in the OpenAPI document, `query` the names that its address may have. A `page`
+    is for people with a browser: it is shown, its forms repeat the word of a cookie among their fields, and who has
+    neither key nor cookie is shown the way in.
     """
 
     name: str
@@ -108,6 +125,12 @@ class Route:
     roles: frozenset[str] = frozenset()
     open: bool = False
     body: str | None = None
+    page: bool = False
+    query: tuple[str, ...] = ()
+
+
+#: A route, and the parts of the path that vary.
+Found = tuple["Route", tuple[str, ...]]
 
 
 class GatewayApp:
@@ -119,6 +142,8 @@ class GatewayApp:
         """`place` is a folder that all workers share."""
         self.holdings, self.routes, self.keys, self.replies = holdings, routes, Keys(store), Replies(store, place)
         self.sessions, self.rates, self.store = Sessions(store), Rates(), store
+        #: How a refusal looks to somebody with a browser.
+        self.show_refusal: Callable[[Reply, Holder | None], Reply] = lambda refused, _: refused
         #: {(route, role, status): how many}, and seconds in all by route.
         self.counts: Counter[tuple[str, str, int]] = Counter()
         self.seconds: defaultdict[str, float] = defaultdict(float)
@@ -182,33 +207,46 @@ class GatewayApp:
 
     async def _reply(self, scope: Scope, receive: Receive) -> tuple[str, str, Reply]:
         """(name of the route, role, reply)."""
-        path, method = scope["raw_path"].decode("ascii", "replace"), scope["method"]
-        fitting = [(route, found) for route in self.routes if (found := re.fullmatch(route.path, path))]
-        if not fitting:
-            return "none", "", problem(404, "There is nothing here.")
-        chosen = [(route, found) for route, found in fitting if route.method == method]
-        if not chosen:
-            allowed = ", ".join(route.method for route, _ in fitting)
-            return "none", "", problem(405, "Method not allowed.", f"Allowed: {allowed}.")
-        route, found = chosen[0]
-        headers, role = {name.lower(): value for name, value in scope["headers"]}, ""
-        scheme = scope.get("scheme", "http")
+        found = self._find_route(scope["raw_path"].decode("ascii", "replace"), scope["method"])
+        name, role, holder = "none" if isinstance(found, Reply) else found[0].name, "", None
+        headers, scheme = {name.lower(): value for name, value in scope["headers"]}, scope.get("scheme", "http")
         try:
             holder = await self._find_holder(headers, scheme)
             role = "" if holder is None else holder.role
             who = f"{role} {holder.name}" if holder else f" {(scope.get('client') or ('',))[0]}"
             if wait := self.rates.take(who, LIMITS[role]):
                 told = f"At most {LIMITS[role].rate:g} a second."
-                return route.name, role, problem(429, "Too many requests.", told, headers=(("retry-after", str(wait)),))
-            if (refused := _turn_away(route, holder, headers)) is not None:
-                return route.name, role, refused
-            parts = tuple(unquote(part) for part in found.groups())
-            visit = Visit(holder or Holder(0, "", ""), parts, b"", headers, scheme)
-            return route.name, role, await self._let_in(route, visit, who, receive)
+                refused = problem(429, "Too many requests.", told, headers=(("retry-after", str(wait)),))
+                return name, role, self._show(found, refused, holder)
+            if isinstance(found, Reply):
+                return name, role, found
+            route, parts = found
+            if (away := _turn_away(route, holder, headers)) is not None:
+                return name, role, self._show(found, away, holder)
+            visit = Visit(holder or Holder(0, "", ""), parts, b"", headers, scheme, scope.get("query_string", b""))
+            reply = await self._let_in(route, visit, who, receive)
         except EpsilonsError as error:
-            return route.name, role, refuse(error)
+            reply = refuse(error, whole=role == STEWARD)
         except Exception:
-            return route.name, role, self.fail(route.name)
+            reply = self.fail(name)
+        return name, role, self._show(found, reply, holder)
+
+    def _show(self, found: Found | Reply, reply: Reply, holder: Holder | None) -> Reply:
+        """As a page, to those who asked for one."""
+        page = not isinstance(found, Reply) and found[0].page
+        return self.show_refusal(reply, holder) if page and reply.status >= 400 else reply
+
+    def _find_route(self, path: str, method: str) -> Found | Reply:
+        """The route, and the parts of the path that vary."""
+        fits = ((route, re.fullmatch(route.path, path)) for route in reversed(self.routes))
+        fitting = {route.method: (route, found) for route, found in fits if found}
+        if not fitting:
+            return problem(404, "There is nothing here.")
+        if method not in fitting:
+            allowed = ", ".join(fitting)
+            return problem(405, "Method not allowed.", f"Allowed: {allowed}.", headers=(("allow", allowed),))
+        route, found = fitting[method]
+        return route, tuple(unquote(part) for part in found.groups())
 
     async def _find_holder(self, headers: Mapping[bytes, bytes], scheme: str) -> Holder | None:
         """Whose key was shown, or without one whose cookie."""
@@ -229,7 +267,10 @@ class GatewayApp:
             body = await read_body(receive, visit.headers, most, seconds=BODY_SECONDS)
             if isinstance(body, Reply):
                 return body
-            return await route.handle(self, replace(visit, body=body))
+            visit = replace(visit, body=body)
+            if route.page and (refused := _check_word(route, visit.holder, visit.fields.get("csrf", ""))) is not None:
+                return refused
+            return await route.handle(self, visit)
         finally:
             self._busy[who] -= 1
             if not self._busy[who]:
@@ -242,15 +283,22 @@ def _turn_away(route: Route, holder: Holder | None, headers: Mapping[bytes, byte
         return problem(403, "Another site's page sent this request.", "What changes something is sent from here.")
     if route.open:
         return None
+    if holder is None and route.page and route.method == "GET":
+        return Reply(303, b"", headers=(("location", ENTRANCE),))
     if holder is None:
         return problem(401, "This needs a key.", "Authorization: Bearer and a key; people come by their link.")
     if holder.role not in route.roles:
         return problem(403, "This key is for other things.", f"It is a key of role {holder.role}.")
-    shown = headers.get(CSRF_HEADER, b"")
-    if route.method != "GET" and holder.csrf is not None and not hmac.compare_digest(shown, holder.csrf.encode()):
-        told = "With a cookie, what changes something repeats the word that GET /v1/me tells, as X-CSRF-Token."
-        return problem(403, "The request does not show that it comes from this site.", told)
-    return None
+    return None if route.page else _check_word(route, holder, headers.get(CSRF_HEADER, b"").decode("latin-1"))
+
+
+def _check_word(route: Route, holder: Holder, shown: str) -> Reply | None:
+    """Refuse what changes something and comes with a cookie alone."""
+    if route.method == "GET" or holder.csrf is None or hmac.compare_digest(shown.encode(), holder.csrf.encode()):
+        return None
+    told = "With a cookie, what changes something repeats the word that GET /v1/me tells, as X-CSRF-Token."
+    told = "Open the page again, and send it from there." if route.page else told
+    return problem(403, "The request does not show that it comes from this site.", told)
 
 
 def _make_safe(reply: Reply, scheme: str) -> Reply:

@@ -2,13 +2,16 @@
 
 import asyncio
 import threading
+import time
 from collections.abc import Callable, Mapping, Sequence
+from contextlib import ExitStack, closing
 from functools import partial
 from pathlib import Path
 from urllib.parse import quote
 
 from epsilons.dataset import Dataset
-from epsilons.errors import LedgerError
+from epsilons.errors import EpsilonsError, LedgerError, Unusable
+from epsilons.ledger.checks import QUESTION_KEY_BYTES
 from epsilons.service.clock import Sign, Turns, slot_of
 from epsilons.service.serving import Reply
 
@@ -16,6 +19,12 @@ from epsilons.service.serving import Reply
 LANES = 4
 #: Stored answers that a worker keeps in memory, of each dataset.
 REMEMBERED = 4096
+#: Seconds before a dataset that could not be opened is tried again: whoever asks meanwhile is told at once.
+PAUSE = 5.0
+
+
+class UnservedError(Unusable, LedgerError):
+    """A dataset was registered anew, and cannot be opened: its file, its snapshot or its ledger is at fault."""
 
 
 class Holding:
@@ -25,7 +34,9 @@ class Holding:
         #: The file that declares it, by which it is registered again.
         self.file = file
         self._opener, self._opening = opener, threading.Lock()
-        self._lanes = [opener() for _ in range(LANES)]
+        self._lanes = self._open_lanes()
+        #: Which registration could not be opened, why, and until when that is not tried again.
+        self._failed: tuple[int, UnservedError, float] | None = None
         self._former: list[Dataset] = []
         self._replies: dict[bytes, Reply] = {}
         sign = Sign(place / f"turn {quote(self.name, safe='')}")
@@ -41,19 +52,44 @@ class Holding:
 
     def is_current(self) -> bool:
         """Whether it was not registered anew since it was opened."""
-        registered = self.people._registry.registration
-        return self.people.ledger.state(registered.dataset)[1] == registered.number
+        return self._newest() == self.people._registry.registration.number
+
+    def _newest(self) -> int:
+        """The number of its last registration."""
+        return self.people.ledger.state(self.people._registry.dataset)[1]
 
     def refresh(self) -> Dataset:
         """The dataset as it was registered last; whoever still looks at the one before may end that."""
         with self._opening:
             if not self.is_current():
-                opened = [self._opener() for _ in range(LANES)]
+                newest = self._newest()
+                if self._failed is not None and self._failed[0] == newest and time.monotonic() < self._failed[2]:
+                    raise self._failed[1]
+                try:
+                    opened = self._open_lanes()
+                except EpsilonsError as error:
+                    what, rule, suggest = error.parts
+                    failure = UnservedError(what, rule=rule, suggest=suggest)
+                    self._failed = newest, failure, time.monotonic() + PAUSE
+                    raise failure from None
                 for one in self._former:
                     one.close()
                 self._former, self._lanes = self._lanes, opened
+                self._failed = None
                 self._replies.clear()
             return self.people
+
+    def _open_lanes(self) -> list[Dataset]:
+        """All of them, or none."""
+        with ExitStack() as opened:
+            lanes = [opened.enter_context(closing(self._opener())) for _ in range(LANES)]
+            opened.pop_all()
+        return lanes
+
+    def is_ready(self) -> bool:
+        """Whether it is current; refused where its ledger or that one's head cannot be read."""
+        self.people.ledger.find(bytes(QUESTION_KEY_BYTES))
+        return self.is_current()
 
     def lane(self, number: int) -> Dataset:
         """The dataset as questions of one lane ask it."""

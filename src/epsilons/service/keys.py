@@ -7,12 +7,12 @@ else. Links and what they are exchanged for are kept beside the keys: `sessions`
 
 import hashlib
 import json
-from dataclasses import dataclass
+import unicodedata
+from dataclasses import dataclass, replace
 from datetime import UTC, datetime, timedelta
 from typing import Any
 
 from epsilons.errors import ProtocolError
-from epsilons.ledger.checks import check_analyst_name
 from epsilons.remote.keys import is_key, make_key
 from epsilons.storage.base import Connection, Database
 
@@ -20,6 +20,7 @@ STEWARD, ANALYST, PERSON, OPERATOR = "steward", "analyst", "person", "operator"
 ROLES = (STEWARD, ANALYST, PERSON, OPERATOR)
 #: What a row of the table is: shown with every request, or exchanged for a cookie.
 KEY, LINK = "key", "link"
+LONGEST_NAME = 100
 
 
 @dataclass(frozen=True)
@@ -53,7 +54,7 @@ class Keys:
 
     def add(self, name: str, role: str, dataset: str | None = None, person: Any = None) -> str:
         """A new key, which is shown this once. A name keeps its role: quotas and records are kept under it."""
-        check_analyst_name(name)
+        _check_name(name)
         if role not in ROLES:
             raise ProtocolError("There is no such role.", suggest=", ".join(ROLES))
         if (role == PERSON) != (dataset is not None and person is not None):
@@ -90,9 +91,25 @@ class Keys:
             row = connection.execute("SELECT * FROM keys WHERE number = :number", {"number": number}).fetchone()
             if row is None:
                 raise ProtocolError("There is no key of this number.", suggest="epsilons keys list")
-            change = "UPDATE keys SET revoked = :at WHERE number = :number AND revoked IS NULL"
-            connection.execute(change, {"at": now(), "number": number})
-            return read_holder(row)
+            at = row["revoked"] or now()
+            connection.execute("UPDATE keys SET revoked = :at WHERE number = :number", {"at": at, "number": number})
+            return replace(read_holder(row), revoked=at)
+
+    def asks(self, name: str) -> bool:
+        """Whether a key of this name, also one that was revoked, is or was for asking."""
+        with self._store.read() as connection:
+            found = "SELECT 1 FROM keys WHERE name = :name AND role IN ('steward', 'analyst')"
+            return connection.execute(found, {"name": name}).fetchone() is not None
+
+
+def _check_name(name: object) -> None:
+    """Names are read by people, in lists and in quotas: two that look alike must be one."""
+    if not isinstance(name, str) or not 0 < len(name) <= LONGEST_NAME or not name.isprintable():
+        rule = f"Letters, digits, signs and spaces, at most {LONGEST_NAME}."
+        raise ProtocolError("This is no name for a key.", rule=rule, suggest="statistics office")
+    if name != " ".join(unicodedata.normalize("NFKC", name).split()):
+        rule = "No space at either end, single ones between, and letters in their plain form (NFKC)."
+        raise ProtocolError("This name is written in an odd way.", rule=rule, suggest="statistics office")
 
 
 def insert(

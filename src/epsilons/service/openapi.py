@@ -26,14 +26,14 @@ _PROBLEM = {
     },
 }
 #: Of ways that give something else than JSON.
-_MEDIA, _STATUS = {"entrance": "text/html", "metrics": "text/plain"}, {"leave": "204"}
+_MEDIA, _STATUS = {"metrics": "text/plain"}, {"leave": "204"}
 _ANSWERS = {"200": "What was asked for.", "default": "A refusal; nothing private is part of it."}
 
 
 def describe_routes(routes: Iterable[Route]) -> dict[str, Any]:
     """The document."""
     paths: dict[str, dict[str, Any]] = {}
-    for route in routes:
+    for route in (one for one in routes if not one.page):
         paths.setdefault(_PART.sub(r"{\1}", route.path), {})[route.method.lower()] = _describe(route)
     schemas = {"Question": _question(), **_bodies(), "Problem": _PROBLEM}
     cookie = {"type": "apiKey", "in": "cookie", "name": "__Host-epsilons"}
@@ -52,6 +52,7 @@ def _describe(route: Route) -> dict[str, Any]:
         {"name": part, "in": "path", "required": True, "schema": {"type": "integer"} if part == "number" else text}
         for part in _PART.findall(route.path)
     ]
+    taken += [{"name": name, "in": "query", "schema": text} for name in route.query]
     if PERSON in route.roles and route.method != "GET":
         told = "With a cookie: the word that GET /v1/me tells."
         taken.append({"name": "X-CSRF-Token", "in": "header", "description": told, "schema": text})

@@ -2,23 +2,28 @@
 
 from epsilons.errors import EpsilonsError
 from epsilons.service.gateway import GatewayApp, Visit
+from epsilons.service.holdings import Holding
 from epsilons.service.serving import Reply, as_json
 
 _TEXT = "text/plain; version=0.0.4; charset=utf-8"
 
 
 async def tell_health(app: GatewayApp, visit: Visit) -> Reply:
-    """200 if store and ledgers can be read, else 503."""
+    """200 if the store can be read and every dataset asked, else 503."""
 
-    def look() -> bool:
-        try:
-            with app.store.read() as connection:
-                connection.execute("SELECT 1")
-            return all(one.people.ledger.epoch >= 0 for one in app.holdings.values())
-        except EpsilonsError:
-            return False
+    def look() -> list[Holding]:
+        """Which datasets were registered anew, and not yet opened."""
+        with app.store.read() as connection:
+            connection.execute("SELECT 1")
+        return [one for one in app.holdings.values() if not one.is_ready()]
 
-    well = await app.work(look)
+    well = True
+    try:
+        for one in await app.work(look):
+            async with one.turns.short():
+                await app.work(one.refresh)
+    except EpsilonsError:
+        well = False
     reply = as_json({"status": "ok" if well else "failing"})
     return reply if well else Reply(503, reply.body, reply.media_type)
 

@@ -4,17 +4,11 @@ from typing import Any
 
 from epsilons.dataset import Dataset
 from epsilons.dataset.accounts import say_levels, tell_statement
-from epsilons.service.entrance import PAGE, POLICY
 from epsilons.service.gateway import GatewayApp, Visit, of_dataset
 from epsilons.service.holdings import Holding
 from epsilons.service.keys import Holder
 from epsilons.service.serving import Reply, as_json, problem
 from epsilons.service.sessions import read_cookie, set_cookie
-
-
-async def show_entrance(app: GatewayApp, visit: Visit) -> Reply:
-    """Where a link leads to: the page hands in what stands behind #."""
-    return Reply(200, PAGE, "text/html; charset=utf-8", (("content-security-policy", POLICY),))
 
 
 async def enter(app: GatewayApp, visit: Visit) -> Reply:

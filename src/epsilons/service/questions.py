@@ -18,6 +18,7 @@ from epsilons.errors import EpsilonsError
 from epsilons.service.clock import Ready
 from epsilons.service.gateway import GatewayApp, Visit, find_holding
 from epsilons.service.holdings import Holding
+from epsilons.service.keys import STEWARD
 from epsilons.service.limits import WAITING
 from epsilons.service.replies import Noted, name_job
 from epsilons.service.serving import Reply, as_json, problem, refuse
@@ -118,7 +119,7 @@ async def _answer(app: GatewayApp, here: Holding, visit: Visit, noted: Noted) ->
         reply: Reply = await here.turns.ask(lambda: app.work(look))
         return reply
     except EpsilonsError as error:
-        return refuse(error)
+        return refuse(error, whole=visit.holder.role == STEWARD)
 
 
 def _once(key: str) -> str:

@@ -2,7 +2,6 @@
 
     GET    /health                                      everyone    whether it is there, and what it needs
     GET    /metrics                                     operator, steward   counts and times, for Prometheus
-    GET    /enter                                       everyone    the page that a personal link leads to
     GET    /v1/openapi.json                             everyone    this list, as OpenAPI has it
     POST   /v1/session                                  everyone    a personal link for a cookie
     DELETE /v1/session                                  person      end the cookie
@@ -11,6 +10,7 @@
     GET    /v1/datasets/{name}                          any key     columns, bounds, keys, levels
     GET    /v1/datasets/{name}/remaining                asks        what is left to everyone at a level
     POST   /v1/datasets/{name}/plan                     asks        what a question would cost. Free
+    GET    /v1/datasets/{name}/plan                     asks        the same, by the fields of the page's form
     POST   /v1/datasets/{name}/ask                      asks        a question, a batch, SQL; wants an Idempotency-Key
     GET    /v1/jobs/{job}                               asks        how far a question of one's own is; then its answer
     GET    /v1/datasets/{name}/releases                 any key     every answer that was released
@@ -23,6 +23,8 @@
     POST   /v1/datasets/{name}/withdrawals              steward     the same, of people who withdraw
     GET    /v1/datasets/{name}/ledger                   steward     who stands where, quotas
     GET    /v1/datasets/{name}/history                  steward     every question that was charged
+    GET    /v1/datasets/{name}/health                   steward     registrations, budgets over time
+    GET    /v1/datasets/{name}/what-if                  steward     errors if people stood at other levels
     POST   /v1/datasets/{name}/verification             steward     recount the ledger, hash the snapshots
     GET    /v1/datasets/{name}/quotas                   steward     what analysts may use, and have used
     PUT    /v1/datasets/{name}/quotas/{analyst}         steward     in epsilon and in questions, by name
@@ -30,6 +32,8 @@
     GET    /v1/keys                                     steward     every key and link, without the secrets
     POST   /v1/keys                                     steward     a key
     DELETE /v1/keys/{number}                            steward     end a key or a link
+
+Pages are elsewhere: `pages.ways`.
 
 "Any key": of stewards, analysts and people; these know of their own dataset alone.
 Stewards and analysts ask. Questions are documents as in `dataset.documents`.
@@ -45,6 +49,9 @@ from epsilons.service import operating, people, steward
 from epsilons.service.gateway import GatewayApp, Route, Visit, find_holding
 from epsilons.service.keys import ANALYST, OPERATOR, PERSON, STEWARD
 from epsilons.service.openapi import describe_routes
+from epsilons.service.pages.analyst import tell_plan
+from epsilons.service.pages.asking import FIELDS
+from epsilons.service.pages.steward import MOVE, tell_change, tell_dataset
 from epsilons.service.questions import ask, tell_job
 from epsilons.service.serving import Reply, as_json, problem
 
@@ -84,8 +91,9 @@ async def _tell_remaining(app: GatewayApp, visit: Visit) -> Reply:
 
 
 def _write_remaining(left: Remaining) -> dict[str, Any]:
-    levels = [vars(level) for level in left.levels]
-    return {"levels": levels, "questions": list(left.questions.items()), "not_dp_since": left.not_dp_since}
+    levels = [{name: one for name, one in vars(level).items() if name != "measure"} for level in left.levels]
+    counted = {} if left.measure.delta is None else {"measure": left.measure.to_text()}
+    return {**counted, "levels": levels, "questions": list(left.questions.items()), "not_dp_since": left.not_dp_since}
 
 
 async def _plan(app: GatewayApp, visit: Visit) -> Reply:
@@ -98,7 +106,7 @@ async def _plan(app: GatewayApp, visit: Visit) -> Reply:
     def plan() -> dict[str, Any]:
         return Asked(here.refresh(), document, visit.holder.name, "").plan(past is not False)
 
-    async with here.turns.short():
+    async with here.turns.long():
         return as_json(await app.work(plan))
 
 
@@ -137,7 +145,6 @@ _JOB = "(?P<job>[0-9a-f]{32})"
 ROUTES = (
     Route("health", "GET", "/health", operating.tell_health, "Whether the gateway is well.", open=True),
     Route("metrics", "GET", "/metrics", operating.tell_metrics, "Counts and times, for Prometheus.", _OPERATOR),
-    Route("entrance", "GET", "/enter", people.show_entrance, "The page that a link leads to.", open=True),
     Route("openapi", "GET", "/v1/openapi.json", _tell_openapi, "This document.", open=True),
     Route("enter", "POST", "/v1/session", people.enter, "A personal link for a cookie.", open=True, body="Entering"),
     Route("leave", "DELETE", "/v1/session", people.leave, "End the cookie.", _PERSON),
@@ -146,6 +153,7 @@ ROUTES = (
     Route("dataset", "GET", _DATASET, _describe, "Columns, bounds, keys and levels.", _HOLDERS),
     Route("remaining", "GET", f"{_DATASET}/remaining", _tell_remaining, "What is left, by level.", _WHO_ASKS),
     Route("plan", "POST", f"{_DATASET}/plan", _plan, "What a question would cost. Free.", _WHO_ASKS, body="Question"),
+    Route("planned", "GET", f"{_DATASET}/plan", tell_plan, "By the fields of a form.", _WHO_ASKS, query=FIELDS),
     Route("ask", "POST", f"{_DATASET}/ask", ask, "A question, a batch or SQL.", _WHO_ASKS, body="Question"),
     Route("job", "GET", f"/v1/jobs/{_JOB}", tell_job, "How far a question is; then its answer.", _WHO_ASKS),
     Route("releases", "GET", f"{_DATASET}/releases", _list_releases, "Every answer that was released.", _HOLDERS),
@@ -170,6 +178,11 @@ ROUTES = (
     ),
     Route("ledger", "GET", f"{_DATASET}/ledger", steward.tell_ledger, "Who stands where; quotas.", _STEWARD),
     Route("history", "GET", f"{_DATASET}/history", steward.tell_history, "Every question charged.", _STEWARD),
+    Route("budgets", "GET", f"{_DATASET}/health", tell_dataset, "Registrations, budgets over time.", _STEWARD),
+    Route(
+        "change", "GET", f"{_DATASET}/what-if", tell_change, "Errors if levels changed.", _STEWARD,
+        query=(*FIELDS, *MOVE),
+    ),
     Route("verify", "POST", f"{_DATASET}/verification", steward.verify, "Recount it.", _STEWARD, body="Nothing"),
     Route("quotas", "GET", f"{_DATASET}/quotas", steward.list_quotas, "What analysts may use.", _STEWARD),
     Route(

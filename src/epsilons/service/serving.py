@@ -11,7 +11,7 @@ from collections.abc import Awaitable, Callable, Mapping, MutableMapping
 from dataclasses import dataclass
 from typing import Any
 
-from epsilons.errors import Argument, EpsilonsError, PlanError
+from epsilons.errors import Argument, EpsilonsError, PlanError, Unusable
 from epsilons.remote.problems import write_problem
 
 Scope = MutableMapping[str, Any]
@@ -104,11 +104,18 @@ def problem(
 _STATUS = {"QuotaError": 429, "budget": 409, "ledger": 409}
 
 
-def refuse(error: EpsilonsError) -> Reply:
-    """An error of ours as a reply, from which a client makes the same error again."""
+def refuse(error: EpsilonsError, whole: bool = False) -> Reply:
+    """An error of ours as a reply, from which a client makes the same error again.
+
+    Where what the server keeps is at fault, that is told as a `whole` only to those whose it is: it may name files.
+    """
+    unusable = isinstance(error, Unusable)
+    if unusable and not whole:
+        told = "What was charged stands; the same request again goes on from there."
+        return problem(503, "This cannot be used just now, whatever is asked.", told, headers=(("retry-after", "5"),))
     about = write_problem(error)
     status = next((_STATUS[one] for one in (about["kind"], error.code) if one in _STATUS), 422)
-    return problem(status, error.what, error.rule, **about)
+    return problem(503 if unusable else status, error.what, error.rule, **about)
 
 
 def listen(host: str, port: int) -> socket.socket:

@@ -1,4 +1,4 @@
-"""How people come in: by a personal link, which a steward gives them, exchanged for a cookie.
+"""How people come in with a browser: by a personal link, which a steward gives them, or by a key, for a cookie.
 
 A link is shown once, opens one person's account, expires, and ends when the person is given another. The cookie is
 signed, HttpOnly and SameSite=Strict; off this machine it is Secure. Of both only a hash is kept, so that whoever reads
@@ -18,14 +18,14 @@ from epsilons.dataset.registry import Registry
 from epsilons.errors import ProtocolError
 from epsilons.noise import system
 from epsilons.remote.keys import is_key, make_key
-from epsilons.service.keys import LINK, PERSON, Holder, digest_of, insert, now, read_holder
+from epsilons.service.keys import LINK, OPERATOR, PERSON, Holder, digest_of, insert, now, read_holder
 from epsilons.storage import is_loopback
 from epsilons.storage.base import Database
 
 #: How long a link can be used, unless said otherwise and at most; and a cookie.
 DAYS, MOST_DAYS, _COOKIE = 14, 90, timedelta(hours=12)
-#: Cookies of one link at a time; the oldest give way.
-_MOST_COOKIES = 8
+#: Cookies of one link at a time, and of a key, which an office may share; the oldest give way.
+_MOST_COOKIES, _MOST_OF_A_KEY = 8, 64
 _NAME = "epsilons"
 #: Where a link leads to. What follows # is not sent: it stands in no log.
 ENTRANCE = "/enter"
@@ -68,21 +68,24 @@ class Sessions:
         return Link(number, f"{ENTRANCE}#{token}", expires)
 
     def exchange(self, link: str) -> tuple[Holder, str] | None:
-        """Who comes by a link, and the value of a cookie for them; None if the link opens nothing (any more)."""
+        """Who comes by a link or key, and the value of a cookie for them; None if it opens nothing (any more)."""
         if not is_key(link):
             return None
         with self._store.read() as connection:  # so that guesses do not wait for the writers' lock
-            found = "SELECT * FROM keys WHERE digest = :digest AND kind = :kind AND revoked IS NULL AND expires > :now"
-            row = connection.execute(found, {"digest": digest_of(link), "kind": LINK, "now": now()}).fetchone()
-        if row is None:
+            found = (
+                "SELECT * FROM keys WHERE digest = :digest AND revoked IS NULL AND (expires IS NULL OR expires > :now)"
+            )
+            row = connection.execute(found, {"digest": digest_of(link), "now": now()}).fetchone()
+        if row is None or row["role"] == OPERATOR:  # a program's, which keeps its key
             return None
         holder, token = read_holder(row), make_key()
         with self._store.write() as connection:
             connection.execute("DELETE FROM sessions WHERE expires <= :now", {"now": now()})
             own = "SELECT digest FROM sessions WHERE number = :number ORDER BY expires DESC"
-            for (digest,) in connection.execute(own, {"number": holder.number}).fetchall()[_MOST_COOKIES - 1 :]:
+            most = _MOST_COOKIES if holder.kind == LINK else _MOST_OF_A_KEY
+            for (digest,) in connection.execute(own, {"number": holder.number}).fetchall()[most - 1 :]:
                 connection.execute("DELETE FROM sessions WHERE digest = :digest", {"digest": digest})
-            ends = min(now(_COOKIE), str(holder.expires))
+            ends = min(now(_COOKIE), holder.expires or now(_COOKIE))
             made = {"digest": digest_of(token), "number": holder.number, "expires": ends}
             connection.execute("INSERT INTO sessions VALUES (:digest, :number, :expires)", made)
         return replace(holder, csrf=self._sign("csrf", token)), f"{token}.{self._sign('cookie', token)}"

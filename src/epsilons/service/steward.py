@@ -83,7 +83,8 @@ async def tell_ledger(app: GatewayApp, visit: Visit, here: Holding) -> Reply:
     def tell() -> dict[str, Any]:
         people = here.refresh()
         book, number = people.ledger, people._registry.dataset
-        return tell_state(book, replace(book.remaining(number), names=name_grants(book.levels())), number)
+        left = book.remaining(number)
+        return tell_state(book, replace(left, names=name_grants(book.levels(), left.measure)), number)
 
     async with here.turns.short():
         return as_json(await app.work(tell))
@@ -99,7 +100,7 @@ async def tell_history(app: GatewayApp, visit: Visit, here: Holding) -> Reply:
 @of_dataset
 async def verify(app: GatewayApp, visit: Visit, here: Holding) -> Reply:
     visit.read()
-    async with here.turns.short():
+    async with here.turns.long():
         return as_json(await app.work(tell_recount, here.people.ledger))
 
 
@@ -112,8 +113,12 @@ async def list_quotas(app: GatewayApp, visit: Visit, here: Holding) -> Reply:
 @of_dataset
 async def change_quota(app: GatewayApp, visit: Visit, here: Holding) -> Reply:
     epsilon, questions = visit.read("epsilon", "questions")
+    name = visit.parts[1]
     async with here.turns.short():
-        await app.work(set_quota, here.people.ledger, visit.parts[1], epsilon, questions)
+        known = [one.analyst for one in await app.work(here.people.ledger.quotas)]
+        if name not in known and not await app.work(app.keys.asks, name):
+            return problem(404, "There is no key of this name.", "A quota goes by the name of a key that may ask.")
+        await app.work(set_quota, here.people.ledger, name, epsilon, questions)
         return as_json({"quotas": await app.work(tell_quotas, here.people.ledger)})
 
 
@@ -142,6 +147,10 @@ async def add_key(app: GatewayApp, visit: Visit) -> Reply:
         return problem(404, "There is no such dataset.")
     if person is not None:
         _check_ids([person])
+    if dataset is not None and person is not None:
+        here = app.holdings[dataset]
+        async with here.turns.short():
+            await app.work(lambda: here.refresh().statement(person))  # refuses who has none
     return as_json({"key": await app.work(app.keys.add, name, role, dataset, person)})
 
 

@@ -2,10 +2,9 @@
 
 from functools import partial
 
-from epsilons.errors import ProtocolError
 from epsilons.storage import open_database
 from epsilons.storage.base import Database
-from epsilons.storage.stores import own_store
+from epsilons.storage.stores import UnusableStoreError, own_store
 
 TABLES = (
     """
@@ -49,7 +48,7 @@ CREATE TABLE requests (
     "CREATE INDEX requests_by_job ON requests (job)",
 )
 _REFUSED = partial(
-    ProtocolError,
+    UnusableStoreError,
     "The gateway's store refused or could not be reached; nothing was changed.",
     rule="A change is made as a whole or not at all.",
     suggest="the same request again",

@@ -6,12 +6,12 @@ Laplace and every loss exact. What weights leave out is omitted, rescaled, shrun
 
 from __future__ import annotations
 
-import itertools
 import math
 from abc import abstractmethod
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, fields
 from fractions import Fraction
+from functools import partial
 from typing import TYPE_CHECKING, Any, ClassVar, cast
 
 import numpy as np
@@ -21,7 +21,10 @@ from epsilons.errors import PlanError
 from epsilons.noise.coins import binomial
 from epsilons.noise.entropy import ALWAYS
 from epsilons.noise.laplace import discrete_laplace, discrete_laplace_many
-from epsilons.statistics.base import Answer, Floats, Rest, Statistic, Weighting
+from epsilons.statistics import gaussian
+from epsilons.statistics.base import Answer, Floats, Rest, Statistic, Weighting, equivalent_scale
+from epsilons.statistics.distributions import Axis, product_distribution
+from epsilons.statistics.moments import Moments
 from epsilons.summaries.cells import Integers
 
 if TYPE_CHECKING:
@@ -32,7 +35,6 @@ if TYPE_CHECKING:
 
 Sums = Sequence[Sequence[Fraction]]
 
-_MOST_OUTCOMES = 2_000_000
 #: Where nobody guessed it, a variance is taken to be no less than this part of what is possible: errors are then no
 #: more than 1.5 times too small.
 LEAST_PART = 1 / 1.45**2
@@ -43,32 +45,42 @@ class Part:
     """One integer vector; its name says what people add to it, `share`/`reach` what a step of it costs of an epsilon.
 
     No person moves all parts together, in L1, by more than one epsilon costs, when absent and when replaced. Where each
-    part is paid for by itself, `reach` is how far one person can move it, and the shares add up to one.
+    part is paid for by itself, `reach` is how far one person can move it, and the shares add up to one. `square` is the
+    squared L2 reach, for Gaussian noise, where that is less than the square of `reach`.
     """
 
     name: str
     cells: int
     reach: dict[str, int]
     share: Fraction = Fraction(1)
+    square: dict[str, int] | None = None
 
 
 @dataclass(frozen=True)
-class Moments:
-    """What is publicly expected of one person's contribution, on the scale of the answer's sum.
+class Laplace:
+    """A discrete Laplace noise, by 1/scale."""
 
-    `location` is how far off the expected mean may well be where neither mean nor density were guessed. It counts only
-    as bias, against mechanisms that leave something out: else shrinking to the centre would look free. `off` is for a
-    variance, or a mean of rows: how far the values' own mean is expected to lie from the centre of the bounds. `most`
-    bounds the variance once an answer was seen, for intervals. `rows` is how many rows of a person count, where their
-    number is private.
-    """
+    inverse: Fraction
 
-    mean: float
-    variance: float
-    location: float = 0.0
-    off: float = 0.0
-    most: float = math.nan
-    rows: float = 1.0
+    def draw(self, entropy: Entropy, cells: int) -> list[int]:
+        """One draw after the other: for a few cells that is faster than many at once."""
+        return [discrete_laplace(entropy, self.inverse) for _ in range(cells)]
+
+    def draw_many(self, entropy: Entropy, size: int) -> Any:
+        return discrete_laplace_many(entropy, self.inverse, size)
+
+    def draw_vector(self, entropy: Entropy, cells: int) -> list[int]:
+        return cast(list[int], self.draw_many(entropy, cells).tolist())
+
+    def log_chances(self, distance: Floats) -> Floats:
+        """Natural logarithms of the chances of whole numbers so far from 0."""
+        rate = float(self.inverse)
+        return math.log(math.tanh(rate / 2)) - rate * distance
+
+    @property
+    def scale(self) -> float:
+        """That of continuous Laplace noise of the same variance."""
+        return float(equivalent_scale(float(self.inverse)))
 
 
 def doubt(fraction: float, density: float | None) -> float:
@@ -99,6 +111,12 @@ class Additive(Statistic):
     @abstractmethod
     def parts(self) -> tuple[Part, ...]:
         """The integer vectors released, each with its reach and its share of epsilon."""
+
+    @property
+    def joint_square(self) -> Fraction:
+        """The most that the squares of a person's steps, each of share/reach, add up to over all parts."""
+        shares = [part.share for part in self.parts]
+        return sum([share**2 for share in shares], Fraction(0)) if sum(shares) == 1 else Fraction(1)
 
     @property
     def summed(self) -> tuple[str, ...]:
@@ -163,10 +181,11 @@ class Additive(Statistic):
         return Moments(mean, max(min(guessed.variance, most), LEAST_PART * most), most=most)
 
     def noise_to_spread(self, question: Question) -> float:
-        """2 r^2/sigma^2, with the public guess of the spread."""
+        """2 r^2/sigma^2, with the public guess of the spread; of Gaussian noise r^2/sigma^2."""
         variance, (low, high) = self.guess(question).variance, self.extremes
         variance = max(variance, 1e-12 * (high - low) ** 2)
-        return 2 * self.noise_size(question.neighbors) / variance
+        half = self.noise_size if question.measure.delta is None else partial(gaussian.noise_size, self)
+        return 2 * half(question.neighbors) / variance
 
     def noise_size(self, neighbors: str) -> float:
         """Half the variance of the noise of one person's worth of weight, on the scale of the answer's sum."""
@@ -206,13 +225,19 @@ class Additive(Statistic):
             return self.answer(self.fill(sums, people - total), Fraction(people), people)
         return self.answer(sums, total, people)
 
+    def laws(self, question: Question, weighting: Weighting) -> Sequence[Laplace | gaussian.Gaussian]:
+        """Of the noise in each part: Gaussian in concentrated accounts, but for the coins of a sample."""
+        if question.measure.delta is not None and weighting.coins is None:
+            return gaussian.laws_of(self, question.neighbors, weighting)
+        neighbors = question.neighbors
+        return [Laplace(weighting.inverse_scale(part.share, part.reach[neighbors])) for part in self.parts]
+
     def draw(self, question: Question, weighting: Weighting, people: People, entropy: Entropy) -> Answer:
-        inverses = [weighting.inverse_scale(part.share, part.reach[question.neighbors]) for part in self.parts]
-        sums, chances = [], weighting.chances
+        laws, sums, chances = self.laws(question, weighting), [], weighting.chances
         summary = self.tally(people) if chances is None else self.sampled_tally(people, chances, entropy)
-        for inverse, counts in zip(inverses, summary, strict=True):
+        for law, counts in zip(laws, summary, strict=True):
             exact = weighted_sums(counts, weighting.weights)
-            noise = self.noise(entropy, inverse, len(exact))
+            noise = self.noise(entropy, law, len(exact))
             sums.append([Fraction(s + k, weighting.one) for s, k in zip(exact, noise, strict=True)])
         value = self.finish(question, sums, weighting, people.levels)
         return Answer(self.cut(value, people.levels.size), sums=sums)
@@ -223,15 +248,14 @@ class Additive(Statistic):
         if weighting.chances is not None:
             return np.array([self.draw(question, weighting, people, entropy).value for _ in range(size)], float)
         exact = weighted_sums(self.tally(people)[0], weighting.weights)[0]
-        inverse = weighting.inverse_scale(self.parts[0].share, self.parts[0].reach[question.neighbors])
         zero, one = (self.finish(question, [[Fraction(k)]], weighting, people.levels) for k in (0, 1))
-        noisy = discrete_laplace_many(entropy, inverse, size) + exact
+        noisy = self.laws(question, weighting)[0].draw_many(entropy, size) + exact
         drawn = zero + (one - zero) * noisy.astype(float) / weighting.one
         return cast(Floats, np.clip(drawn, *self.limits(people.levels.size)))
 
-    def noise(self, entropy: Entropy, inverse: Fraction, cells: int) -> list[int]:
-        """One draw after the other: for a few cells that is faster than many at once."""
-        return [discrete_laplace(entropy, inverse) for _ in range(cells)]
+    def noise(self, entropy: Entropy, law: Laplace | gaussian.Gaussian, cells: int) -> list[int]:
+        """That of a part."""
+        return law.draw(entropy, cells)
 
     def sampled_tally(self, people: People, chances: Sequence[int], entropy: Entropy) -> list[Integers]:
         """The summary of a fresh random sample of people."""
@@ -240,9 +264,8 @@ class Additive(Statistic):
     def distribution(self, question: Question, weighting: Weighting, people: People) -> tuple[NDArray[Any], Floats]:
         """Of noisy weighted sums at points of their lattice; a mixture where people are sampled."""
         axes: list[Axis] = []
-        for part in self.parts:
-            inverse = weighting.inverse_scale(part.share, part.reach[question.neighbors])
-            axes += [Axis(weighting.one * part.reach["absent"], people.levels.size, inverse)] * part.cells
+        for part, law in zip(self.parts, self.laws(question, weighting), strict=True):
+            axes += [Axis(weighting.one * part.reach["absent"], people.levels.size, law)] * part.cells
         centres = [
             (chance, [s for counts in self.tally(sample) for s in weighted_sums(counts, weighting.weights)])
             for chance, sample in people.samples(weighting.chances)
@@ -360,40 +383,3 @@ def whole_or_float(number: Fraction) -> int | float:
 def spell(name: str, **arguments: Any) -> str:
     """A value as dataclasses write it."""
     return f"{name}({', '.join(f'{key}={value!r}' for key, value in arguments.items())})"
-
-
-@dataclass(frozen=True)
-class Axis:
-    """One noisy sum: how far one person reaches, how many people there are, and 1/scale of its discrete Laplace."""
-
-    reach: int
-    people: int
-    inverse: Fraction
-
-
-def product_distribution(axes: list[Axis], mixture: list[tuple[float, list[int]]]) -> tuple[NDArray[Any], Floats]:
-    """(outcomes, log-probabilities) of a few independent noises around sums that are a mixture, for audits.
-
-    Outcomes are tuples, at points common to all data sets on the roster: a quarter of a person's reach apart (or 1),
-    from beyond one end of the possible sums to the other. Between them probabilities change geometrically, so the
-    largest loss shows at these points. Everything else is the one outcome "elsewhere".
-    """
-    grids = []
-    for axis in axes:
-        stride = max(1, axis.reach // 4)
-        most = axis.reach * (axis.people + 1) // stride + 1
-        grids.append(range(-most * stride, most * stride + 1, stride))
-    if math.prod(len(grid) for grid in grids) > _MOST_OUTCOMES:
-        raise PlanError("Too many outcomes to list.", rule="Exact distributions are for a few people and cells.")
-    logs = []
-    for chance, centres in mixture:
-        total = np.array(math.log(chance))
-        for axis, grid, centre in zip(axes, grids, centres, strict=True):
-            rate, distance = float(axis.inverse), np.array([float(abs(point - centre)) for point in grid])
-            total = total[..., None] + (math.log(math.tanh(rate / 2)) - rate * distance)
-        logs.append(total.reshape(-1))
-    top = np.max(logs, axis=0)
-    mixed = top + np.log(np.sum(np.exp(np.array(logs) - top), axis=0))
-    labels = np.empty(len(mixed) + 1, dtype=object)
-    labels[:] = [*itertools.product(*grids), "elsewhere"]
-    return labels, np.append(mixed, math.log(max(1 - float(np.exp(mixed).sum()), 1e-300)))

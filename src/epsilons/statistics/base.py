@@ -23,8 +23,8 @@ from numpy.typing import NDArray
 from epsilons.arguments.checks import ASSUMPTIONS, PRIVACIES, Bought, check_guess, check_name, check_related
 from epsilons.arguments.reading import NOT_COUNTED, AskOptions
 from epsilons.guarantee import NANO, NEIGHBORS
+from epsilons.measure import ANY_LOSS, PLAIN, Measure, Rate
 from epsilons.noise.entropy import ALWAYS, Entropy
-from epsilons.noise.weighing import keep_chance
 from epsilons.preferences import Levels
 
 if TYPE_CHECKING:
@@ -33,7 +33,6 @@ if TYPE_CHECKING:
     from epsilons.summaries import People
 
 Floats = NDArray[np.float64]
-
 FINE = 1 << 40  # fixed-point weights have this many steps to one
 
 
@@ -74,6 +73,12 @@ class Scope:
         least, most, far = min(low, 0), max(high, 0), max(abs(low), abs(high))
         return {"absent": self.rows * far, "replace": self.rows * (2 * far if self.cells > 1 else most - least)}
 
+    def square(self, low: int, high: int) -> dict[str, int]:
+        """The squared L2 reach of the same: what is replaced lies in two groups, or at both ends of one."""
+        least, most, far = min(low, 0), max(high, 0), max(abs(low), abs(high))
+        apart = max((most - least) ** 2, 2 * far**2 if self.cells > 1 else 0)
+        return {"absent": (self.rows * far) ** 2, "replace": self.rows**2 * apart}
+
     def pair_reach(self, step: int) -> dict[str, int]:
         """The L1 reach of two sums to which a row adds `step` between them, or nothing when it does not count.
 
@@ -110,6 +115,7 @@ class RowScope:
     location: float | None = None
     #: Whether an answer without bounds is possible: on arrays, with individual or group privacy.
     unbounded: bool = False
+    gaussian: bool = False  # whether noise is, for which other sums of a mean are best
 
     @property
     def centred(self) -> bool:
@@ -134,6 +140,7 @@ class RowScope:
         scope = replace(self.scope, fraction=guessed, only_missing=fixed and not (entry.model or counted))
         imputed, location = options.missing == "center", options.location
         over = replace(self, scope=scope, fixed=fixed, complete=complete, imputed=imputed, location=location)
+        over = over if options.delta is None else replace(over, gaussian=True)
         return over, NOT_COUNTED if counted and not (entry.name == "count" and over.centred) else note
 
 
@@ -157,6 +164,7 @@ class Question:
     groups: tuple[int, ...] = ()
     bought: Bought | None = None
     known: tuple[tuple[str, str], ...] = ()  # which guesses come from past answers, in words
+    measure: Measure = PLAIN  # what people pay with
 
     def __post_init__(self) -> None:
         check_name("neighbors", self.neighbors, NEIGHBORS)
@@ -166,18 +174,24 @@ class Question:
         told = self.assume if self.bought is None else self.bought.distance / self.statistic.related(self)[1]
         object.__setattr__(self, "assume", check_related(told))
 
+    @property
+    def rate(self) -> Rate | None:
+        """What a loss costs people of a concentrated account; None where epsilons pay as they are."""
+        return None if self.measure.delta is None else Rate(self.measure, self.statistic.loss_factor)
+
     def condition(self, *, alike: bool = False, spreads: Sequence[float] = ()) -> str:
         """What errors and intervals take for granted, in the units of the column; little if everyone weighs `alike`."""
         statistic, assume = self.statistic, math.inf if alike else self.assume
         given = [(words, getattr(self, name), dict(self.known).get(name)) for name, words in statistic.trusted.items()]
         guesses = [f"{words} {guess:,.4g} ({origin or 'given'})" for words, guess, origin in given if guess is not None]
-        source = ", each by its own number" if len(spreads) > 1 else "" if spreads else statistic.told_at(self)
+        at = ", each by its own number" if len(spreads) > 1 else "" if spreads else statistic.told_at(self)
         what, spread = statistic.related(self) if 0 < assume < math.inf else ("", 0.0)
         told = ASSUMPTIONS["nothing" if assume else "unrelated"]
         if spread > 0:  # of the largest value no error is stated
-            least, most = (min(spreads), max(spreads)) if spreads else (spread, spread)
-            far = " to ".join(dict.fromkeys((f"{assume * least:,.4g}", f"{assume * most:,.4g}")))
-            told = f"no level's expected {what} is further than {far} from everyone's{source}"
+            if statistic.scope and statistic.family != "linear":  # a level moves an average by its rows that count
+                what = f"{what.rstrip(',')}, weighted by how many of it count,"
+            ends = f"{assume * min(spreads, default=spread):,.4g}", f"{assume * max(spreads, default=spread):,.4g}"
+            told = f"no level's expected {what} is further than {' to '.join(dict.fromkeys(ends))} from everyone's{at}"
         rests = self.assume if statistic.family == "variance" else assume  # noise alone rests on none, but bends that
         if guesses and not math.isfinite(rests):  # a model has no interval
             return told if statistic.family == "regression" else f"{told}; for a population: {' and '.join(guesses)}"
@@ -193,7 +207,8 @@ class Question:
             options.bought.check_speaks_of(statistic.describe(), column, statistic.scope is None)
         if options.privacy == "personalized":
             statistic = statistic.paying_for_interval(options.for_interval)
-        return cls(statistic, neighbors, options.assume, *guesses, options.privacy, groups, options.bought)
+        measure = PLAIN if options.delta is None else Measure(options.delta)
+        return cls(statistic, neighbors, options.assume, *guesses, options.privacy, groups, options.bought, (), measure)
 
 
 @dataclass(frozen=True)
@@ -232,6 +247,7 @@ class Statistic(ABC):
     one_each: bool = False  # whether it counts people, everyone at most once in all
     trusted: ClassVar[dict[str, str]] = {}  # guesses that errors rest on also after an answer, in words
     no_interval: str = ""  # why there is none, where a caller decided so
+    loss_factor: Fraction = ANY_LOSS  # what a loss e costs of a concentrated account, as a multiple of e^2
 
     @property
     def private_count(self) -> bool:
@@ -301,30 +317,6 @@ class Rest(Enum):
     OMITTED, RESCALED, SHRUNK, CENTRED = "omitted", "rescaled", "shrunk", "centred"
 
 
-@dataclass(frozen=True)
-class Coins:
-    """A person with grant e stays in a sample at threshold t with probability (exp(e) - 1)/(exp(t) - 1), at most 1."""
-
-    grants: tuple[int | None, ...]
-    t: int
-
-    @cached_property
-    def chances(self) -> tuple[int, ...]:
-        """By level, out of 2^64 and rounded down: what draws use."""
-        return tuple(ALWAYS if grant is None else keep_chance(grant, self.t) for grant in self.grants)
-
-    @cached_property
-    def expected(self) -> Floats:
-        """By level, in floats: what predictions use."""
-        return expected_to_stay(self.grants, self.t / NANO)
-
-
-def expected_to_stay(grants: Sequence[int | None], t: Any) -> Floats:
-    """(e^eps - 1)/(e^t - 1) at a threshold, or at each of a column, written so that no exponential overflows."""
-    epsilons = np.minimum([math.inf if grant is None else grant / NANO for grant in grants], t)
-    return cast(Floats, np.exp(epsilons - t) * np.expm1(-epsilons) / np.expm1(-t))
-
-
 @dataclass(frozen=True, eq=False)
 class Weighting:
     """A weight per level in units of 1/`one`, and what weight one costs in nano-epsilon; with `coins`, coins decide."""
@@ -333,7 +325,7 @@ class Weighting:
     one: int
     rate: Fraction
     rest: Rest = Rest.OMITTED
-    coins: Coins | None = None
+    coins: Any = None  # who stays in a sample: `sample.Coins`, or None
     #: What it does to people's contributions, by question: kept here by `accuracy`.
     effects: dict[Question, Any] = field(default_factory=dict, repr=False)
 
@@ -375,6 +367,10 @@ class Weighting:
     def inverse_scale(self, share: Fraction, reach: int) -> Fraction:
         """1/scale of the noise that a share of everybody's loss pays for, in units of 1/`one` of whole numbers."""
         return share * self.rate / (NANO * reach * self.one)
+
+    def variance(self, square: Fraction) -> Fraction:
+        """That of Gaussian noise, in the same units: `square` is the squared L2 reach of whole numbers."""
+        return square * (NANO * self.one / self.rate) ** 2
 
     @property
     def fractions(self) -> Floats:

@@ -8,9 +8,10 @@ from typing import Any, ClassVar, Literal
 
 from epsilons.arguments.checks import check_name
 from epsilons.arguments.options import Parameter
-from epsilons.statistics.additive import Counting, Moments, Part, Sums, doubt, row_moments, whole_or_float
+from epsilons.statistics.additive import Counting, Part, Sums, doubt, row_moments, whole_or_float
 from epsilons.statistics.base import Scope
 from epsilons.statistics.entry import ON_TABLES, Entry
+from epsilons.statistics.moments import Moments
 from epsilons.summaries.cells import Integers
 
 _check_of = partial(check_name, "of", allowed=("people", "rows"))
@@ -67,7 +68,9 @@ class Count(Counting):
         scope = self.scope or Scope()
         if self.centred:
             return (Part("centred count", 1, scope.reach(-1, 1)),)
-        return (Part("count", scope.cells, scope.people_reach() if self.of == "people" else scope.reach(0, 1)),)
+        if self.of == "people":  # everyone adds at most 1 to a group, whose square is 1
+            return (Part("count", scope.cells, scope.people_reach(), square=scope.people_reach()),)
+        return (Part("count", scope.cells, scope.reach(0, 1), square=scope.square(0, 1)),)
 
     def make_parts(self, summed: list[Integers]) -> list[Integers]:
         return [summed[0] - summed[1]] if self.centred else summed

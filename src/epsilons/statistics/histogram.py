@@ -18,9 +18,10 @@ from epsilons.display import show_count
 from epsilons.engines.readings import read_entry
 from epsilons.errors import Argument, PlanError
 from epsilons.guarantee import to_epsilon
-from epsilons.statistics.additive import Counting, Moments, Part, Sums, doubt, row_moments, spell, whole_or_float
+from epsilons.statistics.additive import Counting, Part, Sums, doubt, row_moments, spell, whole_or_float
 from epsilons.statistics.base import Scope
 from epsilons.statistics.entry import Entry
+from epsilons.statistics.moments import Moments
 
 MAX_CELLS = 100_000
 _NAMES, _EDGES = Argument("categories", ["north", "south"]), Argument("edges", [0, 10, 20])
@@ -120,7 +121,8 @@ class Histogram(Counting):
     def parts(self) -> tuple[Part, ...]:
         # With one bin a replaced person can only leave it or enter it.
         rows = 1 if self.scope is None else self.scope.rows
-        return (Part("bins", self.cells, {"absent": rows, "replace": rows * min(2, self.cells)}),)
+        square = {"absent": rows**2, "replace": rows**2 * min(2, self.cells)}
+        return (Part("bins", self.cells, {"absent": rows, "replace": rows * min(2, self.cells)}, square=square),)
 
     def answer(self, sums: Sums, weight: Fraction, people: int) -> Any:
         groups = None if self.scope is None else self.scope.groups

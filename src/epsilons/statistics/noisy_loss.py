@@ -124,16 +124,26 @@ class NoisyLoss:
     def error(self) -> float:
         """The mean square between this model's predictions and those without noise.
 
-        The noise in Q and in the features' means is multiplied by the slopes: those that were found, or of the expected
-        size where that is more. On its diagonal Q has twice the noise, so each direction has 3/d of a slope's more.
+        By the law of each slope b_i given u_i, if slopes have a mean square that is as large as expected or as was
+        found, but no larger than all u_i show together beyond their noise, and one standard error of that. The noise in
+        Q and in the features' means is multiplied by the slopes; on its diagonal Q has twice the noise, so each
+        direction has 3/d of a slope's more.
         """
         q, u, _ = self.directions
         (matrix, vector), (features, target), d = self.scales, self.means, len(q)
-        slopes = max(float(self.slopes @ self.slopes), d * WEIGHT_SQUARE)
-        beside = 2 * (matrix / 2) ** 2
-        noise = 2 * vector**2 * (1 + float(np.mean(features**2))) + beside * (target**2 + slopes * (1 + 3 / d))
-        effect = np.minimum(q * slopes / d, (u**2 + noise) / np.maximum(q, _GRAIN))
-        lost = np.maximum(noise * self.shares, self.explained**2 * effect)
+        found, beside = float(self.slopes @ self.slopes), 2 * (matrix / 2) ** 2
+
+        def noise_with(slopes: float) -> float:
+            by_vector = 2 * vector**2 * (1 + float(np.mean(features**2)))
+            return by_vector + beside * (target**2 + slopes * (1 + 3 / d))
+
+        most = noise_with(max(found, d * WEIGHT_SQUARE))
+        shown = max(float(u @ u) - d * most, 0.0) + math.sqrt(2 * d) * most
+        square = min(shown / max(float(q @ q), _GRAIN**2), max(found / d, WEIGHT_SQUARE))
+        slopes = max(found, d * square)
+        noise = noise_with(slopes)
+        share = q / np.maximum(q**2 + noise / max(square, 1e-300), _GRAIN**2)
+        lost = q * (self.slopes - share * u) ** 2 + noise * share
         return min(self.mean_noise + beside * slopes, INTERCEPT_SQUARE) + float(lost.sum())
 
     @property
@@ -155,3 +165,18 @@ class NoisyLoss:
         _, target = self.means
         found = min(max(1 - target**2 + self.squares / self.rows, 0.0), 1 - target**2)
         return found, float(np.sqrt(2 * self.scales[0] ** 2 * bool(self.squares) + 4 * target**2 * self.mean_noise))
+
+
+def squared_reach(d: int, kappa: int, complete: bool, square: int) -> dict[str, int]:
+    """The squared L2 reach of the released cells of a model of d features and intercept, a row adding `square` to each.
+
+    With s_j = x_j^2 and t^2 in [0, 1], s_0 = 1, a row has sum s_j^2 + 4 sum_{j<l} s_j s_l + 4 kappa^2 t^2 sum s_j +
+    (1 - t^2)^2, which is convex in each of them, and so largest at its corners: where all are 1. With x_j^2 - 1/2 for
+    x_j^2, whose squares are 1/4 at both corners, and x_0^2 left out, the same holds. Twice as long is the difference of
+    two rows at most, and no longer than in L1.
+    """
+    quarters = 4 * (2 * d * d - d + 4 * kappa**2 * d)
+    if complete:
+        quarters = 17 * (d - 1) + 8 * (d - 1) * (d - 2) + 16 * kappa**2 * d
+    absent = -(-quarters * square**2 // 4)
+    return {"absent": absent, "replace": min(4 * absent, (d + kappa) ** 4 * square**2)}

@@ -25,10 +25,11 @@ from epsilons.arguments.options import Parameter
 from epsilons.display import show_count
 from epsilons.errors import Argument, PlanError
 from epsilons.guarantee import NANO
+from epsilons.measure import ANY_LOSS, BOUNDED_RANGE
 from epsilons.noise.entropy import Entropy
 from epsilons.noise.segments import Block, SegmentSampler
 from epsilons.preferences import Levels
-from epsilons.statistics.additive import Axis, product_distribution
+from epsilons.statistics.additive import Laplace
 from epsilons.statistics.base import Answer, Floats, RowScope, Scope, Statistic, Weighting
 from epsilons.statistics.brackets import (
     Bracket,
@@ -40,6 +41,7 @@ from epsilons.statistics.brackets import (
     settle,
     weigh_cells,
 )
+from epsilons.statistics.distributions import Axis, product_distribution
 from epsilons.statistics.entry import BOUNDS, STEP, Entry
 from epsilons.statistics.outward import Cost, RankCost, WeightCost, outward
 from epsilons.summaries.cells import SortedCells
@@ -143,6 +145,12 @@ class Order(Statistic):
     def has_bracket(self) -> bool:  # type: ignore[override]
         """Whether a part of every epsilon pays for an interval."""
         return self.between_ends and self.for_interval > 0
+
+    @property
+    def loss_factor(self) -> Fraction:  # type: ignore[override]
+        """Its draw has a bounded range; the cells of its interval, at their part of a loss, are noisy sums."""
+        part = self.for_interval if self.has_bracket else Fraction(0)
+        return (1 - part) ** 2 * BOUNDED_RANGE + part**2 * ANY_LOSS
 
     @property
     def no_interval(self) -> str:  # type: ignore[override]
@@ -249,7 +257,7 @@ class Order(Statistic):
         rows = 1 if self.scope is None else self.scope.rows
         for first in range(self.points):
             cuts = place_cuts(first, self.points, nearest)
-            axes = [Axis(max(weights) * rows, levels.size, Fraction(1, NANO))] * (len(cuts) + 1)
+            axes = [Axis(max(weights) * rows, levels.size, Laplace(Fraction(1, NANO)))] * (len(cuts) + 1)
             here = sum(float(own[first]) for _, own in laws)
             drawn = [(float(own[first]) / here, cells) for cells, own in laws if own[first] > 0]
             mixture = [(chance, weigh_cells(cells, cuts, weights)) for chance, cells in drawn]

@@ -29,13 +29,13 @@ from epsilons.arguments.options import Parameter
 from epsilons.display import show_count
 from epsilons.errors import Argument, PlanError
 from epsilons.noise.entropy import Entropy
-from epsilons.noise.laplace import discrete_laplace_many
 from epsilons.preferences import Levels
-from epsilons.statistics.additive import Average, Moments, Part, Sums, spell
-from epsilons.statistics.base import Answer, Question, Rest, RowScope, Scope, Statistic, Weighting, equivalent_scale
+from epsilons.statistics.additive import Average, Part, Sums, spell
+from epsilons.statistics.base import Answer, Question, Rest, RowScope, Scope, Statistic, Weighting
 from epsilons.statistics.entry import ON_ARRAYS, ON_TABLES, Bounds, Entry
 from epsilons.statistics.features import check_classes, check_names, feature_bounds
-from epsilons.statistics.noisy_loss import WEIGHT_SQUARE, Floats, NoisyLoss
+from epsilons.statistics.moments import Moments
+from epsilons.statistics.noisy_loss import WEIGHT_SQUARE, Floats, NoisyLoss, squared_reach
 from epsilons.summaries import People
 from epsilons.summaries.cells import Integers
 from epsilons.summaries.models import MAX_PEOPLE, MODEL_STEPS, merge_levels
@@ -130,7 +130,8 @@ class Regression(Average):
         if self.complete:
             absent = (2 * (d - 1) * (2 * d + 1) + 8 * kappa * d) * square // 4
         reach = {"absent": absent, "replace": (d + kappa) ** 2 * square}
-        return (Part("coefficients of the loss", len(self.terms) - self.complete, reach),)
+        squares = squared_reach(d, kappa, self.complete, square)
+        return (Part("coefficients of the loss", len(self.terms) - self.complete, reach, square=squares),)
 
     def check_rows(self, features: int, people: int) -> None:
         """Refuse what has other features, or more people than exact sums allow."""
@@ -141,9 +142,9 @@ class Regression(Average):
         if people > MAX_PEOPLE:
             raise PlanError(f"{people:,} people.", rule=f"A model takes at most {MAX_PEOPLE:,}.")
 
-    def noise(self, entropy: Entropy, inverse: Fraction, cells: int) -> list[int]:
+    def noise(self, entropy: Entropy, law: Any, cells: int) -> list[int]:
         """A model has a hundred cells and more: all at once is faster."""
-        return list(discrete_laplace_many(entropy, inverse, cells).tolist())
+        return list(law.draw_vector(entropy, cells))
 
     def stretch(self, weighting: Weighting) -> Weighting:
         """Two values of a person are multiplied in each cell: shrinking both squares the weight."""
@@ -169,9 +170,8 @@ class Regression(Average):
 
     def loss(self, question: Question, sums: Sums, weighting: Weighting, levels: Levels) -> NoisyLoss:
         """With the Laplace scale of the noise in the cells, a public fact by which the loss is repaired."""
-        (part,) = self.parts
-        inverse = float(weighting.inverse_scale(part.share, part.reach[question.neighbors]))
-        return self._loss(sums, weighting.total(levels), float(equivalent_scale(inverse)) / weighting.one)
+        scale = self.laws(question, weighting)[0].scale
+        return self._loss(sums, weighting.total(levels), scale / weighting.one)
 
     def _loss(self, sums: Sums, weight: Fraction, scale: float) -> NoisyLoss:
         d, square, rows = self.width, float(MODEL_STEPS * MODEL_STEPS), float(weight * self.rows)

@@ -20,9 +20,10 @@ from typing import Any, ClassVar
 import numpy as np
 
 from epsilons.arguments.checks import check_bounds
-from epsilons.statistics.additive import Additive, Average, Moments, Part, Sums, doubt
+from epsilons.statistics.additive import Additive, Average, Part, Sums, doubt
 from epsilons.statistics.base import Question, RowScope, Scope, Statistic
 from epsilons.statistics.entry import BOUNDS, Entry
+from epsilons.statistics.moments import Moments
 from epsilons.summaries.arrays import STEPS, zero_steps
 from epsilons.summaries.cells import Integers
 
@@ -103,7 +104,8 @@ class Sum(Bounded):
         if self.scope is None:
             return (Part("centred sum", 1, Scope().reach(-STEPS, STEPS)),)
         low, high = zero_steps(np.array(self.bounds), self.bounds)
-        return (Part("sum", self.scope.cells, self.scope.reach(int(low), int(high))),)
+        ends = int(low), int(high)
+        return (Part("sum", self.scope.cells, self.scope.reach(*ends), square=self.scope.square(*ends)),)
 
     def answer(self, sums: Sums, weight: Fraction, people: int) -> Any:
         if self.scope is None:
@@ -178,14 +180,19 @@ class Mean(Average, Bounded):
             object.__setattr__(self, "family", "ratio")
 
     @classmethod
-    def over(cls, scope: Scope, bounds: Any, neighbors: str, location: float | None) -> Mean:
-        """The form of least noise; that of a split, A/l and B/(1-l), is least at l = A^(2/3)/(A^(2/3) + B^(2/3))."""
+    def over(cls, scope: Scope, bounds: Any, neighbors: str, location: float | None, gaussian: bool = False) -> Mean:
+        """The form of least noise; that of a split, A/l and B/(1-l), is least at l = A^(2/3)/(A^(2/3) + B^(2/3)).
+
+        Gaussian noises of a split, A r/l and B r/(1-l) with r^2 = l^2 + (1-l)^2, are least at l = A^(1/2)/(A^(1/2) +
+        B^(1/2)), and then no larger than those of any other form.
+        """
         low, high = check_bounds(bounds, cls.name)
         half = (high - low) / 2
         off = half / 2 if location is None else min(abs(min(max(location, low), high) - (low + high) / 2), half)
         reaches, expected = _reaches(scope), max(scope.expected, 1e-9)
         steps, rows, _ = (reach[neighbors] for reach in reaches)
-        first, second = (half * steps / STEPS) ** (2 / 3), (off * rows) ** (2 / 3)
+        power = 1 / 2 if gaussian else 2 / 3
+        first, second = (half * steps / STEPS) ** power, (off * rows) ** power
         split = Fraction(min(max(round(_SPLITS * first / (first + second)), 1), _SPLITS - 4), _SPLITS)
 
         def noise_size(form: str) -> float:
@@ -193,7 +200,7 @@ class Mean(Average, Bounded):
             sizes = [part.reach[neighbors] * unit / float(part.share) for part, unit in zip(parts, units, strict=True)]
             return sum([size**2 for size in sizes])
 
-        form = min(("split", "together", "pair"), key=noise_size)
+        form = "split" if gaussian else min(("split", "together", "pair"), key=noise_size)
         return cls((low, high), scope, split if form == "split" else Fraction(1), off, form)
 
     def completed(self) -> Statistic | None:
@@ -294,7 +301,7 @@ _MEAN = bounded_entry(
     lambda given, over: (
         Mean(given["bounds"])
         if over.complete
-        else Mean.over(over.scope, given["bounds"], over.neighbors, over.location)
+        else Mean.over(over.scope, given["bounds"], over.neighbors, over.location, over.gaussian)
     ),
     "Avg",
     examples="""\

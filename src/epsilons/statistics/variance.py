@@ -15,8 +15,9 @@ from functools import cached_property
 from math import ceil
 from typing import Any, ClassVar
 
-from epsilons.statistics.additive import Average, Moments, Part, Sums
+from epsilons.statistics.additive import Average, Part, Sums
 from epsilons.statistics.base import Question, Scope
+from epsilons.statistics.moments import Moments
 from epsilons.statistics.total import Bounded, bounded_entry
 from epsilons.summaries.arrays import STEPS
 from epsilons.summaries.cells import Integers
@@ -58,6 +59,11 @@ class Variance(Average, Bounded):
         total = Part("centred sum", self.scope.cells, self.scope.reach(-STEPS, STEPS), _SHARE)
         pair = self.scope.pair_reach(STEPS)
         return total, *[Part(name, self.scope.cells, pair, 1 - _SHARE) for name in ("squares", "rest of squares")]
+
+    @property
+    def joint_square(self) -> Fraction:
+        """With a scope the sum by itself, and the pair together: each at its share at most."""
+        return Fraction(1) if self.scope is None else _SHARE**2 + (1 - _SHARE) ** 2
 
     @property
     def summed(self) -> tuple[str, ...]:

@@ -3,8 +3,12 @@
 from collections.abc import Sequence
 from functools import partial
 
-from epsilons.errors import ProtocolError
+from epsilons.errors import ProtocolError, Unusable
 from epsilons.storage.base import Owner, Refusal, name_tables
+
+
+class UnusableStoreError(Unusable, ProtocolError):
+    """A store cannot be used, whatever was asked."""
 
 
 def own_store(
@@ -12,7 +16,7 @@ def own_store(
     pragmas: tuple[str, ...] = (),
 ) -> Owner:  # fmt: skip
     """Of an aggregator or a gateway; `survives` says what no crash may undo, `stays` what nobody else may change."""
-    refusal = partial(partial, ProtocolError)
+    refusal = partial(partial, UnusableStoreError)
     return Owner(
         name=name,
         schema=name,
@@ -39,5 +43,5 @@ def own_store(
             f"The tables of the {name}'s store have triggers, rules or views that no release of epsilons makes.",
             rule=stays,
         ),
-        exposed=ProtocolError,
+        exposed=UnusableStoreError,
     )

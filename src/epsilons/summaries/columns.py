@@ -229,9 +229,8 @@ class Keys:
         )
         self._lists = [f"epsilons {role} {place}" for place in range(len(columns))]
         pairs = enumerate(zip(columns, given, strict=True))
-        self._known = [
-            {} if place in self._spans else _places_of(values, kind, role) for place, (kind, values) in pairs
-        ]
+        #: The keys of each column as they are compared, with their places; ranges have none.
+        self.known = [{} if place in self._spans else _places_of(values, kind, role) for place, (kind, values) in pairs]
         if math.prod(map(len, given)) > MOST_GROUPS:
             raise PlanError("Too many groups.", rule=f"At most {MOST_GROUPS:,} combinations.", suggest="fewer keys")
         #: The groups in the caller's order; tuples for several columns, the last running fastest.
@@ -271,7 +270,7 @@ class Keys:
         """Each column of words, what its list is called, and the list itself: (word, place)."""
         return [
             (kind, listed, [(literal(word, kind), whole(place)) for word, place in known.items()])
-            for kind, known, listed in zip(self.columns, self._known, self._lists, strict=True)
+            for kind, known, listed in zip(self.columns, self.known, self._lists, strict=True)
             if kind.family == TEXT
         ]
 
@@ -287,7 +286,7 @@ class Keys:
 
     def bits(self, joined: bool) -> list[exp.Expr]:
         """1 for the rows of the groups, of each column; not of words, where a list is joined."""
-        pairs = enumerate(zip(self.columns, self._known, strict=True))
+        pairs = enumerate(zip(self.columns, self.known, strict=True))
         listed = [pair for place, pair in pairs if place not in self._places]
         asked = [(kind, known) for kind, known in listed if kind.family != TEXT or not joined]
         keys = [(kind, [literal(key, kind) for key in known]) for kind, known in asked]
@@ -299,7 +298,7 @@ class Keys:
     def groups(self, columns: list[NDArray[Any]]) -> NDArray[np.int64]:
         """The group of each row of a result."""
         group = np.zeros(len(columns[0]), np.int64)
-        listed = enumerate(zip(self.columns, self._known, self.given, columns, strict=True))
+        listed = enumerate(zip(self.columns, self.known, self.given, columns, strict=True))
         for place, (kind, known, given, values) in listed:
             if kind.family == TEXT or place in self._places:
                 found = integers(values, NO_CELL)

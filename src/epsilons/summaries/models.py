@@ -6,7 +6,9 @@ They join `arrays.SUMMARIES` when this file is imported, as the file of their st
 from __future__ import annotations
 
 import itertools
+import os
 from collections.abc import Callable
+from concurrent.futures import ThreadPoolExecutor
 from typing import TYPE_CHECKING, Any, cast
 
 import numpy as np
@@ -31,6 +33,7 @@ MAX_PEOPLE = 1 << 29
 _BLOCK = 1 << 16
 #: Rows that stay in the processor's cache while they go to the grid.
 _SLICE = 1 << 13
+_FEW_LEVELS = 8
 #: A product of no more multiplications is made by one thread: two wait for each other longer than they gain, and many
 #: times as long on a busy machine. Fewer rows than the least are not worth a product of their own.
 _ALONE, _LEAST = 1 << 18, 1 << 8
@@ -110,39 +113,84 @@ def product_sums(
     adds nothing. Entries are whole numbers of magnitude at most 2^16, so doubles hold the sums of a block exactly, in
     whatever order a matrix product adds. Blocks are added in 64-bit integers.
     """
-    total = np.zeros((levels, features.shape[1] + 2, features.shape[1] + 2), np.int64)
-    # Ours to overwrite: rows of one slice, sorted by level, and beside them 1 and target, one row each.
-    rows, sides = np.empty((_SLICE, features.shape[1])), np.empty((2, _SLICE))
-    # Rows go to the grid laid end to end.
-    scale, shift = (np.tile(each, _SLICE) for each in model_scale(bounds))
-    with np.errstate(all="ignore"):
-        for start in range(0, len(target), _BLOCK):
-            block, aims = features[start : start + _BLOCK], place(target[start : start + _BLOCK])
-            edges, order = [0, len(block)], None
+    starts = range(0, len(target), _BLOCK)
+    threads = max(1, min(len(starts), _count_processors()))
+
+    def add_up(some: range) -> Integers:
+        """Every so many-th block, by one thread."""
+        total = np.zeros((levels, features.shape[1] + 2, features.shape[1] + 2), np.int64)
+        slices = _Slices(bounds)
+        with np.errstate(all="ignore"):
+            for start in some:
+                block = slice(start, start + _BLOCK)
+                total += slices.multiply(features[block], place(target[block]), codes[block], levels).astype(np.int64)
+        return total
+
+    if threads == 1:
+        return add_up(starts)
+    with ThreadPoolExecutor(threads) as pool:
+        return cast(Integers, sum(pool.map(add_up, (starts[which::threads] for which in range(threads)))))
+
+
+def _count_processors() -> int:
+    """Those that this process may use, where the system says so."""
+    return len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
+
+
+class _Slices:
+    """Some rows at a time, in memory of one's own that stays in the processor's cache."""
+
+    def __init__(self, bounds: tuple[Pair, ...]) -> None:
+        # Rows of one slice, sorted by level, and beside them 1 and target, one row each.
+        self._rows, self._sides = np.empty((_SLICE, len(bounds))), np.empty((2, _SLICE))
+        # Rows go to the grid laid end to end.
+        self._scale, self._shift = (np.tile(each, _SLICE) for each in model_scale(bounds))
+
+    def multiply(self, block: Floats, aims: Floats, codes: Codes, levels: int) -> Floats:
+        """The sums of a block, level by level."""
+        sums = np.zeros((levels, block.shape[1] + 2, block.shape[1] + 2))
+        # Few levels have enough people in every slice; many are sorted over the whole block, further apart in memory.
+        sorted_at_once = _SLICE if levels <= _FEW_LEVELS else _BLOCK
+        for start in range(0, len(block), sorted_at_once):
+            here = slice(start, start + sorted_at_once)
+            rows, aim = block[here], aims[here]
+            edges, order = [0, len(rows)], None
             if levels > 1:
-                order = np.argsort(codes[start : start + _BLOCK], kind="stable")
-                edges = np.searchsorted(codes[start : start + _BLOCK][order], np.arange(levels + 1)).tolist()
-                aims = aims[order]
-            sums = np.zeros(total.shape)
-            for first in range(0, len(block), _SLICE):
-                side = sides[:, : len(block) - first]
-                x = rows[: side.shape[1]]
-                if order is None:
-                    some = block[first : first + _SLICE]
-                else:
-                    some = np.take(block, order[first : first + _SLICE], axis=0, out=x, mode="clip")
-                flat, some = x.reshape(-1), some.reshape(-1)
-                np.multiply(some, scale[: len(flat)], out=flat)
-                flat += shift[: len(flat)]
-                np.clip(np.floor(flat, out=flat), -MODEL_STEPS, MODEL_STEPS, out=flat)
-                side[0], side[1] = MODEL_STEPS, aims[first : first + _SLICE]
-                # Rows with anything missing become nothing; the same steps are taken whether or not there are any.
-                for absent in (np.flatnonzero(np.isnan(flat)) // x.shape[1], np.flatnonzero(np.isnan(side[1]))):
-                    x[absent] = 0.0
-                    side[:, absent] = 0.0
+                order, edges = _sort_by_level(codes[here], levels)
+                aim = aim[order]
+            for first in range(0, len(rows), _SLICE):
+                x, side = self._put_on_grid(rows, aim, order, first)
                 _add_by_level(sums, x, side, edges, first)
-            total += sums.astype(np.int64)
-    return total
+        return sums
+
+    def _put_on_grid(
+        self, rows: Floats, aims: Floats, order: NDArray[np.intp] | None, first: int
+    ) -> tuple[Floats, Floats]:
+        side = self._sides[:, : len(rows) - first]
+        x = self._rows[: side.shape[1]]
+        if order is None:
+            some = rows[first : first + _SLICE]
+        else:
+            some = np.take(rows, order[first : first + _SLICE], axis=0, out=x, mode="clip")
+        flat = x.reshape(-1)
+        np.multiply(some.reshape(-1), self._scale[: len(flat)], out=flat)
+        flat += self._shift[: len(flat)]
+        np.clip(np.floor(flat, out=flat), -MODEL_STEPS, MODEL_STEPS, out=flat)
+        side[0], side[1] = MODEL_STEPS, aims[first : first + _SLICE]
+        # Rows with anything missing become nothing; the same steps are taken whether or not there are any.
+        for absent in (np.flatnonzero(np.isnan(flat)) // x.shape[1], np.flatnonzero(np.isnan(side[1]))):
+            x[absent] = 0.0
+            side[:, absent] = 0.0
+        return x, side
+
+
+def _sort_by_level(codes: Codes, levels: int) -> tuple[NDArray[np.intp], list[int]]:
+    """Everyone's place, level by level, and where each level begins and ends."""
+    if levels > _FEW_LEVELS:
+        order = np.argsort(codes, kind="stable")
+        return order, np.searchsorted(codes[order], np.arange(levels + 1)).tolist()
+    groups = [np.flatnonzero(codes == level) for level in range(levels)]
+    return np.concatenate(groups), [0, *itertools.accumulate(map(len, groups))]
 
 
 def _add_by_level(sums: Floats, x: Floats, side: Floats, edges: list[int], first: int) -> None:

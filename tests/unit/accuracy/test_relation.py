@@ -20,6 +20,7 @@ from epsilons.statistics import order
 from epsilons.statistics.base import Answer, Question, Scope
 from epsilons.statistics.count import Count
 from epsilons.statistics.total import Mean, Sum
+from epsilons.statistics.variance import Variance
 from epsilons.testing import seeded
 
 LEVELS = np.repeat([0.1, 0.5, 2.0], [540, 370, 90])
@@ -49,6 +50,10 @@ def test_the_condition_is_in_the_units_of_the_column() -> None:
     assert "expected mean is further than" in Question(Sum((0.0, 1.0)), assume=0.3).condition()
     median = Question(order.median((0, 1)), assume=0.3)
     assert "share of people below the answer is further than 0.15" in median.condition()
+    # An average over a private number of rows is moved by (x - mean)*match, so by how many of a level count, too.
+    rows: Any = {"scope": Scope()}
+    for among in (Mean((0.0, 1600.0), **rows), Variance((0.0, 1.0), **rows), order.median((0, 1), **rows)):
+        assert ", weighted by how many of it count, is further than" in Question(among, assume=0.3).condition()
     assert "nothing is assumed" in eps.plan("max", LEVELS, bounds=(0, 1)).assumption, "no distance of 0"
     assert Question(wage).condition() == "people's preferences say nothing about their values"
     assert Question(wage, assume=math.inf).condition().startswith("nothing is assumed")
@@ -58,7 +63,7 @@ def test_answers_plans_and_rows_say_their_condition() -> None:
     values = [10.0, 90.0] * 500
     answer = eps.mean(values, LEVELS, bounds=(0, 100), assume=0.3, mechanism="weighted")
     plan = eps.plan("mean", LEVELS, bounds=(0, 100), assume=0.3)
-    said = "no level's expected mean is further than 7.5 from everyone's"
+    said = "no level's expected mean, weighted by how many of it count, is further than 7.5 from everyone's"
     assert answer.assumption == plan.assumption == plan["weighted"].assumption == said
     assert f"if {said}" in str(answer)
     assert said in " ".join(str(plan).split())

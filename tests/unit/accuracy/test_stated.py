@@ -9,6 +9,7 @@ import numpy as np
 import pytest
 
 from epsilons.accuracy.additive import Effect, LinearAccuracy
+from epsilons.accuracy.intervals import cut_noise
 from epsilons.accuracy.quantiles import QuantileBar
 from epsilons.guarantee import NANO
 from epsilons.mechanisms.base import create, weighting_of
@@ -122,3 +123,13 @@ def test_a_median_that_jumped_says_how_far(monkeypatch: pytest.MonkeyPatch) -> N
     assert real > 2.5 * jump_errors("0.6")[1]
     monkeypatch.setattr(brackets, "_CONTRADICTED", math.inf)
     assert jump_errors("0.6")[0] > 3 * real
+
+
+def test_noise_in_answers_that_are_cut_is_that_of_the_worst_truth() -> None:
+    random, width = np.random.default_rng(4), 10.0
+    for scale in (0.5, 5.0, 100.0):
+        noise = random.laplace(0, scale, 200_000)
+        real = [np.mean((np.clip(truth + noise, 0, width) - truth) ** 2) for truth in np.linspace(0, width, 21)]
+        assert cut_noise(scale, width) == pytest.approx(max(real), rel=0.03)
+    assert cut_noise(1e9, width) == pytest.approx(width**2 / 2, rel=0.001)
+    assert cut_noise(3.0, 0.0) == 0.0

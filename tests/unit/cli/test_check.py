@@ -170,12 +170,12 @@ def files(home: Path) -> dict[Path, bytes]:
     return {path: path.read_bytes() for path in found}
 
 
-def test_public_columns_are_said_to_have_no_effect(
+def test_public_columns_are_told_and_refused_where_they_cannot_be(
     file: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    assert "Declared public" not in run(capsys, "check", "people.toml")
-    write(tmp_path, public='["level", "wage"]')
-    told = "Declared public: level, wage. That is kept, but has no effect: their values are protected, and charged for"
+    assert "Public, as the roster is" not in run(capsys, "check", "people.toml")
+    write(tmp_path, public='["level"]')
+    told = "Public, as the roster is: level. What they say of everybody may be known by all"
     assert told in run(capsys, "check", "people.toml")
 
 

@@ -5,7 +5,7 @@ import io
 import re
 import shlex
 import tomllib
-from contextlib import redirect_stderr, redirect_stdout
+from contextlib import closing, redirect_stderr, redirect_stdout
 from pathlib import Path
 from typing import Any
 
@@ -18,6 +18,7 @@ from epsilons.cli import app
 from epsilons.cli.errors import Refusal, parameters_of, write_argument
 from epsilons.errors import Argument, BudgetExceeded, PlanError
 from epsilons.preferences import PUBLIC
+from support.gateways import Servers, key_for
 from support.small_tables import people_table
 
 FILE = """
@@ -142,76 +143,90 @@ def refusal(home: Path, *arguments: str) -> tuple[int, str]:
     return status, message
 
 
-@pytest.mark.parametrize(
-    ("line", "hint"),
-    [
-        ("mean people.toml wage --mechanism magic", "auto"),
-        ("mean people.toml wage --by region", "--by region=north,south"),
-        ("mean people.toml wage --by region=", 'region=["north",""]'),
-        ("mean people.toml age", "--bounds 0,100"),
-        ("mean people.toml wage --bounds 9,1", "--bounds 1,9"),
-        ("mean people.toml wage --bounds 1,1", "--bounds"),
-        ("mean people.toml wage --bounds 0,inf", "--bounds 0,100"),
-        ("mean people.toml region", 'region = "float" under [types]'),
-        ("median people.toml wage --step -1", "--step 1"),
-        ("median people.toml wage --gamma 99", "--gamma 3"),
-        ("quantile people.toml wage 2", "0.9 for Q"),
-        ("quantile people.toml wage 1e-12", ""),
-        ("kth-largest people.toml wage 0", "2 for K"),
-        ("histogram people.toml region", "--edges 0,10,20"),
-        ("histogram people.toml region --categories north,north", "--categories north,south"),
-        ("histogram people.toml wage --edges 3,2,1", "--edges 0,10,20"),
-        ("histogram people.toml region --categories north --outside clip", "--outside drop"),
-        ("count people.toml --missing center", "--missing"),
-        ("mean people.toml wage --missing center --by region=north", "--missing exclude"),
-        ("mean people.toml wage --missing center --where 'age > 3'", ""),
-        ("mean people.toml wage --by region=north,north", "--by region=north,south"),
-        ("mean people.toml wage --share 2", "--share 0.1"),
-        ("mean people.toml wage --share 0.1 --error 1", "--share 0.1, or --error 0.5"),
-        ("mean people.toml wage --error -1", "--error 0.5"),
-        ("mean people.toml wage --error 0.0001", "--error 1."),
-        ("mean people.toml wage --spread -1", "leave --spread out"),
-        ("plan people.toml linear-regression wage", "for FEATURES"),
-        ("plan people.toml mean", ""),
-        ("linear-regression people.toml wage age", "--bounds age="),
-        ("sql people.toml 'SELECT AVG(age) FROM people'", "--bounds age=0,100"),
-        ("sql people.toml 'SELECT AVG(wage) FROM people' --bounds wage=9,1", "--bounds wage=1,9"),
-        ("sql people.toml 'SELECT region, COUNT(*) FROM people GROUP BY region'", "--keys region=north,south"),
-        ("sql people.toml 'SELECT AVG(wage) FROM people' --share 3", "--share 0.1"),
-        (
-            "init wages.parquet --out n.toml --person id --preferences privacy --level strict=1 --bounds wage=3,1",
-            "--bounds wage=1,3",
-        ),
-        (
-            "init wages.csv --out n.toml --person id --preferences privacy --level strict=1 --type wage=date "
-            "--bounds wage=0,1",
-            "--type wage=float",
-        ),
-        ("count people.toml --where 'region >= 5'", "columns that [types] does not declare are text"),
-        ("mean people.toml salary", ""),
-        ("mean nowhere.toml wage", "epsilons init"),
-        ("plan people.toml quantile wage", "0.9 for Q"),
-        ("linear-regression people.toml wage age --bounds age", "--bounds wage=0,100"),
-        ("sql people.toml 'SELECT wage FROM people'", ""),
-        ("init wages.parquet --out new.toml", "--person id"),
-        ("init wages.parquet --out new.toml --person id --preferences privacy", "--level strict=0.05 --level open=1"),
-        ("init wages.parquet --out new.toml --person id --preferences privacy --level strict", "--level strict=0.05"),
-        ("init wages.parquet --out new.toml --person id --preferences privacy --type id", "--type age=int"),
-        (
-            "init wages.parquet --out a.toml --person id --preferences privacy --level a=1 --type id=int",
-            "leave --type out",
-        ),
-        ("collect design a.toml --question x --level strict", "--level strict=0.1"),
-        ("collect design a.toml --question x --sampling 1.5", "--sampling 0.45"),
-        ("collect design a.toml --question x --epsilon 1 --h3 99 --box 1 2 3 4", "--h3 8"),
-        ("collect plan --error 0.1 --count 3 --share 0.5", "--count 100"),
-        ("ledger show nowhere.ledger", ""),
-    ],
+MISTAKES = (
+    ("mean people.toml wage --mechanism magic", "auto"),
+    ("mean people.toml wage --by region", "--by region=north,south"),
+    ("mean people.toml wage --by region=", 'region=["north",""]'),
+    ("mean people.toml age", "--bounds 0,100"),
+    ("mean people.toml wage --bounds 9,1", "--bounds 1,9"),
+    ("mean people.toml wage --bounds 1,1", "--bounds"),
+    ("mean people.toml wage --bounds 0,inf", "--bounds 0,100"),
+    ("mean people.toml region", 'region = "float" under [types]'),
+    ("median people.toml wage --step -1", "--step 1"),
+    ("median people.toml wage --gamma 99", "--gamma 3"),
+    ("quantile people.toml wage 2", "0.9 for Q"),
+    ("quantile people.toml wage 1e-12", ""),
+    ("kth-largest people.toml wage 0", "2 for K"),
+    ("histogram people.toml region", "--edges 0,10,20"),
+    ("histogram people.toml region --categories north,north", "--categories north,south"),
+    ("histogram people.toml wage --edges 3,2,1", "--edges 0,10,20"),
+    ("histogram people.toml region --categories north --outside clip", "--outside drop"),
+    ("count people.toml --missing center", "--missing"),
+    ("mean people.toml wage --missing center --by region=north", "--missing exclude"),
+    ("mean people.toml wage --missing center --where 'age > 3'", ""),
+    ("mean people.toml wage --by region=north,north", "--by region=north,south"),
+    ("mean people.toml wage --share 2", "--share 0.1"),
+    ("mean people.toml wage --share 0.1 --error 1", "--share 0.1, or --error 0.5"),
+    ("mean people.toml wage --error -1", "--error 0.5"),
+    ("mean people.toml wage --error 0.0001", "--error 1."),
+    ("mean people.toml wage --spread -1", "leave --spread out"),
+    ("plan people.toml linear-regression wage", "for FEATURES"),
+    ("plan people.toml mean", ""),
+    ("linear-regression people.toml wage age", "--bounds age="),
+    ("sql people.toml 'SELECT AVG(age) FROM people'", "--bounds age=0,100"),
+    ("sql people.toml 'SELECT AVG(wage) FROM people' --bounds wage=9,1", "--bounds wage=1,9"),
+    ("sql people.toml 'SELECT region, COUNT(*) FROM people GROUP BY region'", "--keys region=north,south"),
+    ("sql people.toml 'SELECT AVG(wage) FROM people' --share 3", "--share 0.1"),
+    (
+        "init wages.parquet --out n.toml --person id --preferences privacy --level strict=1 --bounds wage=3,1",
+        "--bounds wage=1,3",
+    ),
+    (
+        "init wages.csv --out n.toml --person id --preferences privacy --level strict=1 --type wage=date "
+        "--bounds wage=0,1",
+        "--type wage=float",
+    ),
+    ("count people.toml --where 'region >= 5'", "columns that [types] does not declare are text"),
+    ("mean people.toml salary", ""),
+    ("mean nowhere.toml wage", "epsilons init"),
+    ("plan people.toml quantile wage", "0.9 for Q"),
+    ("linear-regression people.toml wage age --bounds age", "--bounds wage=0,100"),
+    ("sql people.toml 'SELECT wage FROM people'", ""),
+    ("init wages.parquet --out new.toml", "--person id"),
+    ("init wages.parquet --out new.toml --person id --preferences privacy", "--level strict=0.05 --level open=1"),
+    ("init wages.parquet --out new.toml --person id --preferences privacy --level strict", "--level strict=0.05"),
+    ("init wages.parquet --out new.toml --person id --preferences privacy --type id", "--type age=int"),
+    (
+        "init wages.parquet --out a.toml --person id --preferences privacy --level a=1 --type id=int",
+        "leave --type out",
+    ),
+    ("collect design a.toml --question x --level strict", "--level strict=0.1"),
+    ("collect design a.toml --question x --sampling 1.5", "--sampling 0.45"),
+    ("collect design a.toml --question x --epsilon 1 --h3 99 --box 1 2 3 4", "--h3 8"),
+    ("collect plan --error 0.1 --count 3 --share 0.5", "--count 100"),
+    ("ledger show nowhere.ledger", ""),
 )
+
+
+@pytest.mark.parametrize(("line", "hint"), MISTAKES)
 def test_a_mistake_is_explained_without_python(home: Path, line: str, hint: str) -> None:
     _, message = refusal(home, *shlex.split(line))
     assert hint in message.partition("Try: ")[2]
     assert not PYTHON.search(message), message
+
+
+def test_a_mistake_is_explained_alike_where_a_server_is_asked(home: Path, tmp_path: Path) -> None:
+    """By the same words and flags, though the server does not know who reads them."""
+    (home / "gateway.toml").write_text('store = "sqlite:///gateway.store"\ndatasets = ["people.toml"]\n')
+    key = tmp_path / "key"
+    key.touch(0o600)
+    key.write_text(key_for(home / "gateway.toml", "office"))
+    with closing(Servers()) as servers:
+        url, _ = servers.start(home / "gateway.toml")
+        (tmp_path / "people.toml").write_text(f'server = "{url}"\nname = "wages"\nkey = "key"\n')
+        asked = [shlex.split(line) for line, _ in MISTAKES if " people.toml" in line]
+        assert len(asked) > 30
+        assert [refusal(tmp_path, *one) for one in asked] == [refusal(home, *one) for one in asked]
 
 
 @pytest.mark.parametrize(

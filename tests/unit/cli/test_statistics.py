@@ -49,6 +49,21 @@ def test_what_comes_from_the_roster_was_not_asked_before(capsys: pytest.CaptureF
         assert capsys.readouterr().out.startswith("Free. It comes from the roster")
 
 
+@pytest.mark.usefixtures("registered")
+def test_a_budget_is_told_before_and_after_registering(capsys: pytest.CaptureFixture[str]) -> None:
+    assert app.main(["budget", "people.toml", "--questions", "200", "--column", "wage"]) == 0
+    after = capsys.readouterr().out
+    assert "Budget for 200 questions" in after
+    anew = Path("people.toml").read_text().replace("a.ledger", "b.ledger").replace('name = "wages"', 'name = "w"')
+    Path("new.toml").write_text(anew)
+    assert app.main(["budget", "new.toml", "--questions", "200", "--column", "wage", "--json"]) == 0
+    before = json.loads(capsys.readouterr().out)
+    assert app.main(["budget", "people.toml", "--questions", "200", "--column", "wage", "--json"]) == 0
+    assert json.loads(capsys.readouterr().out) == before
+    assert not Path("b.ledger").exists()
+    assert app.main(["budget", "new.toml", "--column", "nobody"]) != 0
+
+
 def test_an_answer_says_which_groups_have_no_error() -> None:
     answer = eps.histogram(["north", "south"] * 50, 1.0, categories=["north", "south"])
     some, none = (

@@ -298,6 +298,7 @@ READERS = {
     "dataset/applying.py": "a sample's rows for an algorithm, inside the door",
     "dataset/gathering.py": "preferences and ids by person, which are public",
     "dataset/preferences.py": "preferences, which are public",
+    "dataset/public.py": "public columns by person, at registration",
     "dataset/rows.py": "the copy, inside the engine",
     "dataset/steward.py": "private facts, for the steward's own check alone",
     "summaries/sql.py": "summaries, for those who are allowed to ask",
@@ -358,7 +359,10 @@ def test_summaries_are_asked_for_in_one_place_that_only_the_door_calls() -> None
     # Nobody else asks an attempt to read.
     attempts = {"epsilons.dataset.attempt.Attempt"}
     knowing = {name for name, file in files.items() if attempts & imported(file)}
-    assert knowing == {"dataset/table.py", "dataset/applying.py"}
+    assert knowing == {"dataset/table.py", "dataset/applying.py", "dataset/parts.py"}
+    parts = ast.parse(files["dataset/parts.py"].read_text())
+    inside = set(ast.walk(function(parts, "read")))
+    assert all(node in inside for node in ast.walk(parts) if isinstance(node, ast.Attribute) and node.attr == "read")
     table = ast.parse(files["dataset/table.py"].read_text())
     assert not [node for node in ast.walk(table) if isinstance(node, ast.Attribute) and node.attr == "read"]
 
@@ -404,6 +408,7 @@ def test_every_method_that_answers_goes_through_the_door(method: str, spy: Spy) 
         "key": ("age", "3"),
         "keys": ("region",),
         "count_charged": (),
+        "budget": (200,),
     }
     #: Who stands where is joined to the copy.
     roster = {"set_level": ({"person 1": 0.2},), "withdraw": (["person 1"],)}

@@ -197,6 +197,17 @@ def test_a_total_over_rows_of_a_level_is_one_of_no_more_people_than_may_have_the
     )
 
 
+def test_an_error_knows_that_noise_is_cut_to_a_level(people: eps.Dataset) -> None:
+    """All of whom are used alike: nothing is left out, so that what remains of the noise is all of it."""
+    asked = {"where": "privacy = 'open' AND wage > 95", "share": 0.02, "mechanism": "minimum"}
+    truth, found = 5, [people.count(**asked, fresh=True) for _ in range(40)]
+    real = math.sqrt(np.mean([(one.value - truth) ** 2 for one in found]))
+    stated = {one.error for one in found}
+    assert len(stated) == 1
+    # At the worst truth: cut to 0 or 20 by half of the noise each, sqrt(1/2) of the width at most.
+    assert real <= 1.3 * max(stated) <= 1.3 * 20 * math.sqrt(0.5)
+
+
 SEVERAL = pd.DataFrame(
     {
         "id": [*range(60), *range(20)],
@@ -290,8 +301,8 @@ def test_a_level_keeps_those_who_chose_it_when_it_meant_another_epsilon(tmp_path
     frame = pd.DataFrame({"id": range(20), "wage": 1.0, "privacy": ["low"] * 10 + ["high"] * 10})
     named = {"person": "id", "name": "wages", "ledger": f"sqlite:///{tmp_path}/people.ledger", "ceiling": 50}
 
-    def register(high: float, version: str, **more: Any) -> eps.Dataset:
-        told = eps.Preferences.from_levels("privacy", {"low": 1.0, "high": high})
+    def register(high: float, version: str, low: float = 1.0, **more: Any) -> eps.Dataset:
+        told = eps.Preferences.from_levels("privacy", {"low": low, "high": high})
         table = frame.assign(version=version)
         return eps.Dataset.register(table, preferences=told, version=version, confirm=True, **named, **more)
 
@@ -302,6 +313,21 @@ def test_a_level_keeps_those_who_chose_it_when_it_meant_another_epsilon(tmp_path
         summed = people.sum("wage", bounds=(0, 1), where="privacy = 'high'", share=0.9, mechanism="minimum")
         assert summed.interval(SURE)[0] <= 10 <= summed.interval(SURE)[1]
         assert summed.value == pytest.approx(10, abs=3)
+        # The roster counts them by the level they are at, too, whoever asks in which way.
+        for counted in (
+            people.count(by={"privacy": ["low", "high"]}),
+            people.histogram("privacy", categories=["low", "high"]),
+        ):
+            assert counted.value == {"low": 10, "high": 10}
+            assert counted.charges == {1.0: 0.0, 10.0: 0.0, 20.0: 0.0}
+        assert people.count(where="privacy = 'high'").value == 10
+        assert people.sql("SELECT COUNT(*) AS n FROM people WHERE privacy = 'high'").rows() == [{"n": 10}]
+    with register(20.0, "3", 10.0, redefine=True, loosen=10) as people:
+        # Another level means what theirs meant: theirs is still theirs.
+        assert people.count(by={"privacy": ["low", "high"]}).value == {"low": 10, "high": 10}
+        people.sum("wage", bounds=(0, 1), where="privacy = 'low'", mechanism="minimum", share=0.5)
+        assert [len(people.statement(who).uses) for who in (0, 10)] == [1, 1]
+        assert [people.statement(who).uses[-1].number for who in (0, 10)] == [2, 1]
 
 
 def test_a_column_of_epsilons_says_nothing_of_single_rows() -> None:

@@ -209,10 +209,10 @@ def test_a_merge_that_favours_somebody_is_refused(
     """Planted faults of the code that merges: the recount shares nothing with it."""
     monkeypatch.setattr(merging, "MOST", 2)
     if fault == "rounded down":
-        monkeypatch.setattr(merging, "_together", lambda one, other: (one.granted, min(one.spent, other.spent)))
+        monkeypatch.setattr(merging, "_together", lambda one, other: (one.granted, min(one.spent, other.spent), 0))
     elif fault == "a larger grant":
         together = merging._together
-        most = lambda one, other: (max(one.granted, other.granted), together(one, other)[1])  # noqa: E731
+        most = lambda one, other: (max(one.granted, other.granted), *together(one, other)[1:])  # noqa: E731
         monkeypatch.setattr(merging, "_together", most)
     else:
         monkeypatch.setattr(merging, "_own_words", lambda row: ())

@@ -17,11 +17,12 @@ from epsilons.guarantee import NANO
 from epsilons.mechanisms import base
 from epsilons.mechanisms.base import Mechanism, Weighing, charges_of, register, why_refused
 from epsilons.mechanisms.minimum import Minimum
+from epsilons.mechanisms.sample import Coins
 from epsilons.noise.entropy import Entropy
 from epsilons.preferences import Levels, roster_of
 from epsilons.release.door import cannot_resume
 from epsilons.statistics import order
-from epsilons.statistics.base import Answer, Coins, Question, Rest, Scope, Statistic, Weighting, proportional
+from epsilons.statistics.base import Answer, Question, Rest, Scope, Statistic, Weighting, proportional
 from epsilons.statistics.count import Count
 from epsilons.statistics.histogram import Histogram
 from epsilons.statistics.total import Mean, Sum

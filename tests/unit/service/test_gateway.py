@@ -6,6 +6,7 @@ import asyncio
 import json
 import logging
 import re
+import time
 from pathlib import Path
 from typing import Any
 
@@ -312,6 +313,31 @@ def test_questions_at_a_time_and_in_the_queue_are_limited(
     assert charged(here) == before + 3
 
 
+def test_who_plans_much_keeps_nobody_from_their_page(
+    here: Gateway, held: dict[str, str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """What waits for a turn waits for one plan at most, however many were asked for before."""
+    plan = Asked.plan
+
+    def slowly(asked: Asked, past: bool) -> dict[str, Any]:
+        time.sleep(0.1)
+        return plan(asked, past)
+
+    async def during() -> list[int]:
+        async with here.app.holdings["wages"].turns.short():
+            path = "/v1/datasets/wages"
+            plans = [asyncio.create_task(here.send("POST", f"{path}/plan", COUNT, held["analyst"])) for _ in range(5)]
+            await asyncio.wait(plans, timeout=0.2)
+            page = asyncio.create_task(here.send("GET", f"{path}/account", key=held["person"]))
+            await asyncio.wait([page], timeout=0.2)
+        assert (await page).status == 200
+        before = sum(one.done() for one in plans)
+        return [before, *[(await one).status for one in plans]]
+
+    monkeypatch.setattr(Asked, "plan", slowly)
+    assert here.run(during()) == [1, *[200] * 5]
+
+
 def test_quotas_go_by_the_name_of_the_key(here: Gateway) -> None:
     key, ledger = here.keys.add("small office", "analyst"), here.app.holdings["wages"].people.ledger
     ledger.set_quota("small office", questions=1)
@@ -448,12 +474,14 @@ def test_the_document_names_every_route(here: Gateway) -> None:
 
 
 def test_there_is_nothing_elsewhere(here: Gateway, held: dict[str, str], tmp_path: Path) -> None:
-    for path in ("/", "/v1", "/v1/datasets/", "/v1/datasets/a/b/c", "/v1/datasets/wages/releases/x", "/v1/../v1/me"):
+    for path in ("/v1", "/v1/datasets/", "/v1/datasets/a/b/c", "/v1/datasets/wages/releases/x", "/v1/../v1/me"):
         refused(here("GET", path, key=held["steward"]), 404)
     refused(here("GET", "/v1/datasets/other", key=held["steward"]), 404)
     refused(here("GET", "/v1/datasets/wages/releases/999999", key=held["steward"]), 404)
-    document = refused(here("DELETE", "/v1/datasets", key=held["steward"]), 405)
-    assert document["detail"] == "Allowed: GET."
+    for way, allowed in (("/v1/datasets", "GET"), ("/v1/keys/1", "DELETE"), ("/v1/session", "DELETE, POST")):
+        seen = here("PUT", way, key=held["steward"])
+        assert refused(seen, 405)["detail"] == f"Allowed: {allowed}."
+        assert seen.headers["allow"] == allowed
 
 
 def test_a_dataset_that_is_registered_anew_is_opened_anew(here: Gateway, held: dict[str, str]) -> None:

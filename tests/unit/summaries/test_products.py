@@ -56,10 +56,17 @@ def test_sums_of_products_equal_the_definition(size: int, levels: int) -> None:
     assert fast.tolist() == slow(features, target, codes, levels)
 
 
-def test_blocks_and_slices_do_not_matter(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_blocks_slices_and_threads_do_not_matter(monkeypatch: pytest.MonkeyPatch) -> None:
     features, target, codes = people(700, 5)
     whole = product_sums(features, target, BOUNDS, np.asarray, codes, 5)
-    for block, rows, product in ((64, 32, 8), (128, 128, 100), (1, 1, 1)):
+    for block, rows, product, few, threads in (
+        (64, 32, 8, 8, 1),
+        (128, 128, 100, 4, 3),
+        (128, 32, 9, 4, 3),
+        (1, 1, 1, 8, 2),
+    ):
+        monkeypatch.setattr(models, "_FEW_LEVELS", few)
+        monkeypatch.setattr(models, "_count_processors", lambda threads=threads: threads)
         monkeypatch.setattr(models, "_BLOCK", block)
         monkeypatch.setattr(models, "_SLICE", rows)
         monkeypatch.setattr(models, "_ALONE", product * len(BOUNDS) ** 2)

@@ -148,7 +148,8 @@ def show(as_json: bool, **where: Any) -> None:
         print_json(tell_levels(left)) if as_json else _show_levels(left)
         return
     with _open_of(**where) as (ledger, dataset):
-        left = replace(ledger.remaining(dataset), names=name_grants(ledger.levels()))
+        left = ledger.remaining(dataset)
+        left = replace(left, names=name_grants(ledger.levels(), left.measure))
         document = tell_state(ledger, left, dataset)
     print_json(document) if as_json else _show_state(document, left)
 

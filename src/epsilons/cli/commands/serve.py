@@ -18,6 +18,7 @@ from epsilons.display import text_table
 if TYPE_CHECKING:
     from socket import socket
 
+    from epsilons.dataset.registry import Registry
     from epsilons.service.gateway import GatewayApp
     from epsilons.service.holdings import Holding
     from epsilons.service.keys import Keys
@@ -76,6 +77,7 @@ def _work(settings: Settings, listening: socket, place: Path, ready: Callable[[G
     from epsilons.service import serving
     from epsilons.service.gateway import GatewayApp
     from epsilons.service.holdings import open_holdings
+    from epsilons.service.pages.ways import add_pages
     from epsilons.service.routes import ROUTES
     from epsilons.service.store import open_store
 
@@ -90,6 +92,7 @@ def _work(settings: Settings, listening: socket, place: Path, ready: Callable[[G
         for one in holdings.values():
             opened.callback(one.close)
         app = GatewayApp(holdings, store, ROUTES, place)
+        add_pages(app)
         opened.callback(app.replies.close)
         ready(app)
         with suppress(KeyboardInterrupt):
@@ -117,23 +120,30 @@ def _hold_demo(folder: Path) -> Iterator[Mapping[str, Holding]]:
     from epsilons.demo.people import load_population, state_in
     from epsilons.service.holdings import Holding
 
-    facts: dict[str, Any] = {"bounds": {"wage": (0, 2000), "education": (0, 18)}}
-    facts["keys"] = {"region": ["northeast", "midwest", "south", "west"]}
+    facts: dict[str, Any] = {"bounds": {"wage": (0, 2000), "education": (0, 18), "experience": (0, 60)}}
+    facts["keys"] = {"region": ["northeast", "midwest", "south", "west"], "parttime": ["no", "yes"]}
+    facts["complete"] = ["wage", "education", "experience"]
     with state_in(str(folder)):
         book = ledger.open(f"sqlite:///{folder}/wages.ledger", anchor=False)
-        load_population().dataset(book, str(folder / "snapshots"), **facts).close()
+        load_population().register_levels(book, str(folder / "snapshots"), **facts).close()
         yield {"wages": Holding(partial(Dataset.open, "wages", ledger=book), folder)}
         book.close()
 
 
 def _show_demo(url: str, app: GatewayApp) -> None:
-    """An address and a key for each role; a person comes by a link."""
+    """An address for each role; what stands behind # is the key of a steward or an analyst, or a person's link."""
+    from epsilons.service.sessions import ENTRANCE
+
     _show(url)
     steward, analyst = (app.keys.add(role, role) for role in ("steward", "analyst"))
     link = app.sessions.issue(app.holdings["wages"].people._registry, "wages", 1)
-    for role, key, address in (("steward", steward, "/v1/datasets/wages/ledger"), ("analyst", analyst, "/v1/datasets")):
-        click.echo(f"{role:8} {key}\n         {url}{address}")
-    click.echo(f"person   {url}{link.path}")
+    click.echo("Open one of these in a browser:")
+    for role, path in (
+        ("analyst", f"{ENTRANCE}#{analyst}"),
+        ("person", link.path),
+        ("steward", f"{ENTRANCE}#{steward}"),
+    ):
+        click.echo(f"{role:8} {url}{path}")
     click.echo(f'\nimport epsilons as eps\nwages = eps.connect("{url}", key="{analyst}").dataset("wages")')
     click.echo('print(wages.mean("wage", share=0.1))')
 
@@ -149,6 +159,21 @@ def _keys_of(gateway: str) -> Iterator[Keys]:
         yield Keys(store)
     finally:
         store.close()
+
+
+@contextmanager
+def _find_person(gateway: str, dataset: str, person: str) -> Iterator[tuple[Registry, Any]]:
+    """(the people of a dataset that is served, an id of theirs in the kind that they have)."""
+    from epsilons.cli.commands.person import open_people, read_ids
+    from epsilons.dataset.declared import find_accounts
+    from epsilons.errors import ProtocolError
+    from epsilons.service.settings import Settings
+
+    files = {find_accounts(file)[0]: file for file in Settings.read(gateway).datasets}
+    if dataset not in files:
+        raise ProtocolError("The gateway serves no such dataset.", suggest=", ".join(files))
+    with open_people(files[dataset]) as people:
+        yield people, read_ids([person], people.person.family)[0]
 
 
 @click.group(cls=Group, short_help="Who may come in at a gateway.")
@@ -167,17 +192,17 @@ def keys() -> None:
 @click.option("--role", type=_ROLES, default="analyst", show_default=True, help="What the key is for.")
 @click.option("--dataset", help="Of a person: the dataset.")
 @click.option("--person", help="Of a person: the id, as it stands in the table.")
-@click.option("--number", is_flag=True, help="The id is a number.")
-def add(gateway: str, name: str, role: str, dataset: str | None, person: str | None, number: bool) -> None:
+def add(gateway: str, name: str, role: str, dataset: str | None, person: str | None) -> None:
     """Make a key, and print it this once. Quotas of the ledger go by the name.
 
     \b
     Example:
       epsilons keys add gateway.toml "statistics office"
     """
-    if number and person is not None and not person.lstrip("-").isdigit():
-        raise click.UsageError("This id is not a whole number.")
-    who = int(person) if number and person is not None else person
+    who: Any = person
+    if dataset is not None and person is not None:
+        with _find_person(gateway, dataset, person) as (people, who):
+            people.statement(who)  # refuses who has no account
     with _keys_of(gateway) as kept:
         click.echo(kept.add(name, role, dataset, who))
     note("It is not shown again. In EPSILONS_KEY, or in a file of mode 0600, commands and eps.connect find it.")
@@ -198,19 +223,12 @@ def link(gateway: str, dataset: str, person: str, days: int, as_json: bool) -> N
     Example:
       epsilons keys link gateway.toml wages 17
     """
-    from epsilons.cli.commands.person import open_people, read_ids
-    from epsilons.dataset.declared import find_accounts
-    from epsilons.errors import ProtocolError
     from epsilons.service.sessions import Sessions
     from epsilons.service.settings import Settings
     from epsilons.service.store import open_store
 
     settings = Settings.read(gateway)
-    files = {find_accounts(file)[0]: file for file in settings.datasets}
-    if dataset not in files:
-        raise ProtocolError("The gateway serves no such dataset.", suggest=", ".join(files))
-    with closing(open_store(settings.store)) as store, open_people(files[dataset]) as people:
-        (who,) = read_ids([person], people.person.family)
+    with closing(open_store(settings.store)) as store, _find_person(gateway, dataset, person) as (people, who):
         made = Sessions(store).issue(people, dataset, who, days)
     shown = {"number": made.number, "link": f"{settings.public_address}{made.path}", "expires": made.expires}
     print_json(shown) if as_json else click.echo(shown["link"])

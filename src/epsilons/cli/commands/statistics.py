@@ -1,4 +1,4 @@
-"""`epsilons mean`, `count` and so on: a command for every statistic of the catalogue; `plan`, `relation` and `sql`."""
+"""`epsilons mean`, `count` and so on: a command for every statistic; and `plan`, `budget`, `relation`, `sql`."""
 
 from __future__ import annotations
 
@@ -11,7 +11,8 @@ import click
 
 from epsilons.arguments.options import QUERIES, TABLES
 from epsilons.cli import options, output
-from epsilons.errors import PlanError
+from epsilons.cli.errors import refusing
+from epsilons.errors import LedgerError, PlanError
 from epsilons.statistics.catalogue import CATALOGUE
 from epsilons.statistics.entry import Entry
 
@@ -162,5 +163,33 @@ def list_flags(found: Relation) -> list[str]:
     return [f"--assume {float(up):.4g}", *([f"--spread {spread}"] if found.given else [])]
 
 
+@click.command(short_help="How far answers will be off if so many questions are asked, under each kind of account.")
+@options.dataset_file
+@click.option("--questions", type=int, default=10, show_default=True, help="How many, all alike.")
+@click.option("--column", help="Of which a mean is told; without one, as a part of the width of any bounds.")
+@click.option("--delta", type=float, default=1e-6, show_default=True, help="That of a concentrated account (zcdp).")
+@output.as_json
+def budget(dataset: str, questions: int, column: str | None, delta: float, as_json: bool) -> None:
+    """Say what error a count or a mean will have if so many questions are asked. Free; also before registering.
+
+    \b
+    Example:
+      epsilons budget people.toml --questions 200
+    """
+    from epsilons.dataset import Dataset
+    from epsilons.dataset.preview import foresee_budget
+
+    with output.preparing(f"Reading {dataset}"), refusing():
+        try:
+            people = options.open_remote(dataset) or Dataset.from_toml(dataset)
+        except LedgerError:  # not registered yet: the file tells
+            found = foresee_budget(dataset, questions, column, delta)
+        else:
+            with people:
+                found = people.budget(questions, column=column, delta=delta)
+    output.print_json(found.to_dict()) if as_json else output.write(str(found))
+
+
 #: The commands by the names that users type.
-COMMANDS = {str(command.name): command for command in (*map(_command, CATALOGUE.values()), plan, relation, sql)}
+_OTHERS = plan, relation, budget, sql
+COMMANDS = {str(command.name): command for command in (*map(_command, CATALOGUE.values()), *_OTHERS)}

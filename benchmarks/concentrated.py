@@ -1,0 +1,74 @@
+"""What concentrated accounts gain: 200 counts of one twentieth of 10,000 people each, who all grant 1 and pay for all.
+
+Asked of a table through the public interface, each at 1/200 of everybody's grant: of a ledger that counts epsilons, and
+of one that counts rho, with a delta of a millionth. Errors are root mean squares over all answers; beside them stands
+what the releases say of their own error, and what follows from the noise alone.
+"""
+
+from __future__ import annotations
+
+import argparse
+import math
+import sys
+from collections.abc import Iterator, Sequence
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pyarrow as pa
+
+import epsilons as eps
+from epsilons.measure import FEMTO, NANO, check_delta, rho_of
+
+PAGE = Path(__file__).parents[1] / "docs" / "theory.md"
+START = "<!-- concentrated: written by `make bench-concentrated ARGS=--write` -->"
+END = "<!-- end of concentrated -->"
+PEOPLE, QUESTIONS, PARTS, DELTA = 10_000, 200, 20, 1e-6
+HEAD = ("account", "RMSE", "as releases state it", "by the noise alone")
+Line = tuple[str, float, float, float]
+
+
+def ask_all(measure: str, rounds: int, questions: int) -> tuple[float, float]:
+    """(root mean square of errors, of stated errors) over so many rounds of questions, each round on a new account."""
+    random, errors, stated = np.random.default_rng(3), [], []
+    for _ in range(rounds):
+        columns = [random.permutation(np.arange(PEOPLE) % PARTS) for _ in range(QUESTIONS // PARTS)]
+        table = pa.table({"id": range(PEOPLE), **{f"b{k}": column for k, column in enumerate(columns)}})
+        counted: dict[str, Any] = {} if measure == "pure" else {"measure": measure, "delta": DELTA}
+        with eps.Dataset(table, person="id", preferences=1.0, ledger="memory", **counted) as people:
+            for number in range(questions):
+                where = f"b{number % len(columns)} = {number // len(columns)}"
+                answer = people.count(where=where, share=1 / QUESTIONS, assume="unrelated", density=1 / PARTS)
+                errors.append(answer.value - PEOPLE // PARTS)
+                stated.append(answer.error)
+    return float(np.sqrt(np.mean(np.square(errors)))), float(np.sqrt(np.mean(np.square(stated))))
+
+
+def measure_all(rounds: int, questions: int) -> Iterator[Line]:
+    """(account, error, stated error, error of the noise)."""
+    yield "pure epsilons, all pay", *ask_all("pure", rounds, questions), math.sqrt(2) * QUESTIONS
+    rho = rho_of(NANO, check_delta(DELTA)) / FEMTO
+    yield "zCDP with Gaussian noise, all pay", *ask_all("zcdp", rounds, questions), math.sqrt(QUESTIONS / (2 * rho))
+
+
+def main(arguments: Sequence[str] | None = None) -> int:
+    """Measure and print, or write into the page."""
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--quick", action="store_true", help="a few draws: shows that everything runs")
+    parser.add_argument("--write", action="store_true", help=f"put the table into docs/{PAGE.name}")
+    options = parser.parse_args(arguments)
+    lines = [f"| {' | '.join(HEAD)} |", "|---|---|---|---|"]
+    for account, *numbers in measure_all(1 if options.quick else 5, 20 if options.quick else QUESTIONS):
+        lines.append(f"| {account} | {' | '.join(f'{number:.3g}' for number in numbers)} |")
+    table = "\n".join(lines)
+    if not options.write:
+        sys.stdout.write(table + "\n")
+        return 0
+    text = PAGE.read_text(encoding="utf-8")
+    before_it, rest = text.split(START)
+    PAGE.write_text(f"{before_it}{START}\n\n{table}\n\n{END}{rest.split(END)[1]}", encoding="utf-8")
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())

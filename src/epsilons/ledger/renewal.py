@@ -1,0 +1,146 @@
+"""Grants by period: what was granted for a year or a month holds anew in the next one, and only for who chose that.
+
+A level may be one of a period ("0.1 a year"), which is part of what its name means and never changes: whoever chooses
+the level chooses that. A cohort of such a level says for which period its grant is, and how much earlier periods count
+for. When the next period begins, its people go to a cohort of that period in which nothing is spent; what they did not
+use lapses, and counts as spent in all. So everything released in a period, given all that was released before, keeps
+to the grant, for all records of a person, and k periods add up to k grants.
+
+Periods are those of the calendar, in UTC. They only go forward: a clock that goes back renews nothing, and nothing is
+renewed twice for a period that was reached. Charges that are open stay with their people, in the new period.
+"""
+
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, field
+from typing import Any
+
+import numpy as np
+
+from epsilons.errors import Argument, PreferenceError
+from epsilons.ledger import journal, segments
+from epsilons.ledger.consent import PERIODS, Term, name_period
+from epsilons.ledger.journal import write_time
+from epsilons.ledger.roster import MADE, Group, find_newest, hash_people, write_cohorts, write_sizes
+from epsilons.ledger.rosters import read_public, read_term, write_rosters
+from epsilons.ledger.statements import WITH_TERMS, read_epoch, read_rosters
+from epsilons.storage.base import Connection
+
+#: What is promised where grants are renewed.
+ADDS_UP = "What holds for a period holds for all records of a person, older ones too; k periods add up to k times that."
+
+
+def check_renews(given: Any, levels: Mapping[str, float]) -> dict[str, str]:
+    """The period of each level that has one: of those that are named, or of all that are finite."""
+    finite = [name for name, epsilon in levels.items() if epsilon != float("inf")]
+    told = dict.fromkeys(finite, given) if isinstance(given, str) else given
+    good = isinstance(told, Mapping) and all(isinstance(one, str) and one in PERIODS for one in told.values())
+    if not good or not told or not set(told) <= set(finite):
+        rule = f"A period is one of {', '.join(PERIODS)}, for levels that have a name and an epsilon."
+        hint = Argument("renews", dict.fromkeys(finite[:1] or ["open"], "year"))
+        raise PreferenceError((Argument("renews"), " is no period of a level."), rule=rule, suggest=hint)
+    return dict(told)
+
+
+def tell_renewal(renews: Mapping[str, str]) -> str:
+    """Which levels are renewed when, and what follows, as sentences; empty where none is."""
+    if not renews:
+        return ""
+    told = ", ".join(f"{name} each {period}" for name, period in sorted(renews.items()))
+    return f"Grants that are renewed, unspent or not: {told} of the calendar (UTC). {ADDS_UP}"
+
+
+def read_labels(connection: Connection, at: str) -> dict[str, str]:
+    """The period that everyone is in who joins now: never one before those that people are in already."""
+    found = {period: name_period(period, at) for period in PERIODS}
+    for (datasets,) in connection.execute(f"SELECT DISTINCT datasets {WITH_TERMS}"):
+        if (term := read_term(datasets)) is not None:
+            found[term.period] = max(found[term.period], term.label)
+    return found
+
+
+def is_due(connection: Connection, at: str) -> bool:
+    """Whether a period has begun for which somebody's grant is not renewed yet."""
+    found = connection.execute(f"SELECT DISTINCT datasets {WITH_TERMS}")
+    return any(_is_over(read_term(datasets), at) for (datasets,) in found)
+
+
+def _is_over(term: Term | None, at: str) -> bool:
+    return term is not None and name_period(term.period, at) > term.label
+
+
+class Renewing:
+    """What a ledger does when a period begins."""
+
+    def renew(self: Any) -> int:  # a Ledger, which is made of this
+        """Renew what was granted by period, where the next one has begun; how many people that concerns."""
+        if not self._read(lambda connection: is_due(connection, write_time(self._clock))):
+            return 0
+        with self._writing("enrolling", "enrolled") as connection:
+            return begin_periods(connection, write_time(self._clock))
+
+
+@dataclass
+class _Anew:
+    """Cohorts of the period that has begun, by what makes people alike."""
+
+    newest: int
+    index: dict[tuple[Any, ...], int] = field(default_factory=dict)
+    made: list[dict[str, Any]] = field(default_factory=list)
+    open: dict[int, frozenset[tuple[int, int]]] = field(default_factory=dict)
+
+    def find(self, row: Mapping[str, Any], at: str, held: frozenset[tuple[int, int]]) -> int:
+        """Where people of a cohort go."""
+        before = read_term(row["datasets"])
+        assert before is not None
+        counts = max(row["granted"], row["spent"])
+        after = Term(before.period, name_period(before.period, at), before.earlier + counts)
+        told = read_public(row["datasets"]).items()
+        public = [(number, journal.to_json(known)) for number, known in told]
+        datasets = write_rosters(list(read_rosters(row["datasets"]).items()), public, after)
+        alike = (row["granted"], row["level"], row["own"], datasets, held)
+        if alike not in self.index:
+            self.newest += 1
+            reserved = sum(nano for _, nano in held)
+            fresh = {"id": self.newest, "spent": 0, "reserved": reserved, "people": 0, "datasets": datasets}
+            self.made.append({**row, **fresh, "ceiling": max(row["granted"], reserved)})
+            self.index[alike], self.open[self.newest] = self.newest, held
+        return self.index[alike]
+
+
+def begin_periods(connection: Connection, at: str) -> int:
+    """Everyone whose period is over goes to a cohort of the one that has begun; how many they are."""
+    rows = [dict(row) for row in connection.execute(f"SELECT * {WITH_TERMS} ORDER BY id")]
+    due = [row for row in rows if _is_over(read_term(row["datasets"]), at)]
+    if not due:  # somebody else was quicker
+        return 0
+    held = dict(_read_open(connection))
+    anew = _Anew(find_newest(connection))
+    steps = {row["id"]: anew.find(row, at, frozenset(held.get(row["id"], ()))) for row in due}
+    people, cohorts = segments.read_present(connection)
+    moving = np.flatnonzero(np.isin(cohorts, list(steps)))
+    moving = moving[np.argsort(cohorts[moving], kind="stable")]
+    origins, starts = np.unique(cohorts[moving], return_index=True)
+    moved: list[Group] = [
+        {"origin": origin, "target": steps[origin], "people": len(party), "digest": hash_people(party)}
+        for origin, party in zip(origins.tolist(), np.split(people[moving], starts[1:]), strict=True)
+    ]
+    carried = write_cohorts(connection, anew.made, anew.open)
+    write_sizes(connection, moved)
+    epoch = read_epoch(connection) + 1
+    connection.execute("UPDATE ledger SET epoch = :epoch", {"epoch": epoch})
+    made = [{key: one[key] for key in MADE} for one in anew.made]
+    body = {"epoch": epoch, "made": made, "carried": carried, "moved": moved}
+    line, _ = journal.append(connection, "renew", at, body)
+    targets = np.array([steps[cohort] for cohort in cohorts[moving].tolist()])
+    segments.add(connection, segments.Entries.of(people[moving], np.full(len(moving), line), targets))
+    return len(moving)
+
+
+def _read_open(connection: Connection) -> Iterator[tuple[int, list[tuple[int, int]]]]:
+    """What each cohort still has reserved: (question, nano-epsilon)."""
+    pending = "SELECT number FROM reservations WHERE state = 'reserved'"
+    charges = f"SELECT cohort, number, nano FROM charges WHERE nano > 0 AND number IN ({pending}) ORDER BY cohort"
+    found: dict[int, list[tuple[int, int]]] = {}
+    for cohort, number, nano in connection.execute(charges):
+        found.setdefault(cohort, []).append((number, nano))
+    yield from found.items()

@@ -1,0 +1,170 @@
+"""A budget plan: how far answers will be off if so many questions are asked, under each kind of account.
+
+Everybody's grant is split evenly. Under `pure` accounts epsilons add up, so that each of k questions has e_i/k, with
+Laplace noise. Under `zcdp` accounts a person's (e_i, delta) is an amount rho_i of concentrated privacy (Bun and
+Steinke 2016), which adds up, so that each has rho_i/k, with Gaussian noise, which grows with the root of k alone. In
+both one weighted sum has w_i <= s b_i: with b_i = e_i/k and noise of variance 2 (s r)^2, or with b_i = sqrt(2 rho_i/k)
+and (s r)^2 (docs/theory.md). It is a forecast from public facts: of a mean or a count that everyone enters.
+"""
+
+import math
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from epsilons.accuracy.additive import uneven
+from epsilons.arguments.checks import LEAST_SHARE, check_whole
+from epsilons.arguments.options import DEFAULT_ASSUME, DEFAULT_SHARE
+from epsilons.display import Sheet, Shown, show
+from epsilons.errors import Argument, PlanError
+from epsilons.statistics.base import Floats
+
+#: Of a concentrated account, unless the steward says otherwise.
+DEFAULT_DELTA = 1e-6
+#: As many questions as the default share leaves room for.
+DEFAULT_QUESTIONS = round(1 / DEFAULT_SHARE)
+#: How many are told beside those that were asked about.
+_CURVE = (1, 2, 5, 10, 20, 50, 100, 200, 500, 1000)
+MOST_QUESTIONS = int(1 / LEAST_SHARE)
+_ACCOUNTS = ("pure", "zcdp")
+#: A count: ones and zeros, half of each; a mean: half as wide as its bounds, and half of that is its spread.
+_COUNT, _MEAN = (1.0, 0.5), (0.5, 0.25)
+
+
+@dataclass(frozen=True)
+class Forecast:
+    """What to expect if so many questions are asked: the error of a count, in people, and of a mean, in its units."""
+
+    account: str
+    questions: int
+    count: float
+    mean: float
+
+
+@dataclass(frozen=True)
+class BudgetPlan(Shown):
+    """What each kind of account makes of so many questions; `curve` has other numbers of them as well."""
+
+    questions: int
+    people: int
+    delta: float
+    assume: float
+    #: What a mean is measured in: its column, and how wide its bounds are.
+    column: str
+    width: float
+    rows: tuple[Forecast, ...]
+    curve: tuple[Forecast, ...]
+
+    @property
+    def share(self) -> float:
+        """The share that each of so many questions may take under pure accounts."""
+        return 1 / self.questions
+
+    @property
+    def best(self) -> str:
+        """The kind of account under which answers are better."""
+        return min(self.rows, key=lambda row: row.mean).account
+
+    def to_dict(self) -> dict[str, Any]:
+        """Plain values that survive JSON."""
+        told = {"questions": self.questions, "share": self.share, "best": self.best, "people": self.people}
+        about = {"delta": self.delta, "assume": self.assume, "column": self.column, "width": self.width}
+        rows = {name: [vars(row) for row in getattr(self, name)] for name in ("rows", "curve")}
+        return {**told, **about, **rows}
+
+    def sheets(self) -> list[Sheet]:
+        asked: dict[int, dict[str, Forecast]] = {}
+        for row in sorted({*self.rows, *self.curve}, key=lambda one: one.questions):
+            asked.setdefault(row.questions, {})[row.account] = row
+        cells = [
+            [f"{often:,}", f"{1 / often:.4g}", *(show(both[name].count) for name in _ACCOUNTS)]
+            + [show(both[name].mean) for name in _ACCOUNTS]
+            for often, both in asked.items()
+        ]
+        head = ("questions", "share of each", "count, pure", "count, zcdp", "mean, pure", "mean, zcdp")
+        of_what = f"of {self.column}" if self.column else "as a part of the width of its bounds"
+        notes = [
+            f"Expected error of a count of people and of a mean {of_what}, if all questions are alike,",
+            f"everyone has a value, and no level lies further than {self.assume:g} spreads from everyone's.",
+            f"pure: epsilons add up. zcdp: (epsilon, {self.delta:g}) for everyone, with Gaussian noise.",
+            f"For {self.questions:,} questions {self.best} accounts are better; the share of each is {self.share:.4g}.",
+            f"The default share, {DEFAULT_SHARE:g}, leaves room for {DEFAULT_QUESTIONS} questions.",
+        ]
+        return [Sheet(f"Budget for {self.questions:,} questions", head, cells, notes)]
+
+
+def plan_budget(
+    epsilons: Sequence[float],
+    sizes: Sequence[int],
+    questions: Any = DEFAULT_QUESTIONS,
+    *,
+    delta: float = DEFAULT_DELTA,
+    assume: float = DEFAULT_ASSUME,
+    column: str = "",
+    width: float = 1.0,
+) -> BudgetPlan:
+    """Of so many people at each epsilon; infinite ones are public."""
+    refusal = PlanError("This is no number of questions.", suggest=Argument("questions", 200))
+    often = check_whole(questions, refusal=refusal)
+    if often > MOST_QUESTIONS:
+        rule = f"A share is at least {float(LEAST_SHARE):g}, so that there is room for {MOST_QUESTIONS:,} at most."
+        raise PlanError("So many questions cannot be asked.", rule=rule, suggest=Argument("questions", MOST_QUESTIONS))
+    if not 0 < delta < 1:
+        raise PlanError("The delta is no chance.", rule="It lies between 0 and 1.", suggest=Argument("delta", 1e-6))
+    if not any(math.isfinite(epsilon) for epsilon in epsilons):
+        raise PlanError("There is nothing to plan.", rule="Everyone is public: answers are exact.")
+    granted, people = np.array(epsilons, float), np.array(sizes, float)
+    rho = np.array([find_rho(one, delta) for one in granted.tolist()])
+
+    def forecast(account: str, number: int) -> Forecast:
+        budgets, noise = (granted / number, 2.0) if account == "pure" else (np.sqrt(2 * rho / number), 1.0)
+        count, mean = (best_error(budgets, people, reach, spread, noise, assume) for reach, spread in (_COUNT, _MEAN))
+        # Neither is further off than what is possible.
+        return Forecast(account, number, min(count, 1.0) * float(people.sum()), min(mean, 1.0) * width)
+
+    rows = tuple(forecast(account, often) for account in _ACCOUNTS)
+    curve = tuple(forecast(account, number) for account in _ACCOUNTS for number in _CURVE)
+    return BudgetPlan(often, int(people.sum()), delta, assume, column, width, rows, curve)
+
+
+def find_rho(epsilon: float, delta: float) -> float:
+    """The largest rho of which rho-zCDP implies (epsilon, delta); infinite for public people.
+
+    The least over alpha > 1 of exp((alpha - 1)(alpha rho - epsilon) - ln(alpha - 1) + alpha ln(1 - 1/alpha)) is at most
+    delta (Canonne et al. 2020, Proposition 12 and Corollary 13). In floats: a forecast charges nobody.
+    """
+    if math.isinf(epsilon):
+        return math.inf
+    over = np.geomspace(1e-4, 1e7, 20_000)  # alpha - 1
+    tail = -np.log(over) + (1 + over) * np.log(over / (1 + over)) - math.log(delta)
+    # At a given alpha the condition is linear in rho.
+    return float(np.max((epsilon - tail / over) / (1 + over)))
+
+
+def best_error(budgets: Floats, sizes: Floats, reach: float, spread: float, noise: float, assume: float) -> float:
+    """The least root mean squared error of a mean by weights w_i = min(s b_i, kappa), sum w_i = 1, and one noise.
+
+    sigma^2 sum (w_i - 1/n)^2 + noise (s r)^2 + (assume sigma B)^2, with B = sum |w_i - median(w)|; one search over s.
+    """
+    people, finite = float(sizes.sum()), np.isfinite(budgets)
+    public, largest = float(sizes[~finite].sum()), float(budgets[finite].max())
+    least = 0.0 if public else 1 / float(budgets[finite] @ sizes[finite])  # kappa caps nobody
+    alike = 1 / (people * float(budgets[finite].min()))  # everyone weighs the same
+    tried = np.geomspace(max(least, alike * 1e-6), alike, 120)
+    weights = np.stack([_fill(np.where(finite, s * np.minimum(budgets, largest), np.inf), sizes) for s in tried])
+    luck = spread**2 * (weights - 1 / people) ** 2 @ sizes
+    drift = assume * spread * uneven(weights, sizes)
+    return float(np.sqrt(luck + noise * (tried * reach) ** 2 + drift**2).min())
+
+
+def _fill(most: Floats, sizes: Floats) -> Floats:
+    """min(most_i, kappa), kappa filling the sum over people up to 1."""
+    order = np.argsort(most)
+    upto, behind = np.cumsum((most * sizes)[order]), sizes[order][::-1].cumsum()[::-1]
+    upto = np.where(np.isfinite(upto), upto, np.inf)
+    before = np.concatenate([[0.0], upto[:-1]])
+    caps = (1 - before) / behind  # kappa, if all from here on are capped by it
+    fits = caps <= most[order]
+    return np.minimum(most, caps[fits.argmax()] if fits.any() else np.inf)

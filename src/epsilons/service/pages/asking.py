@@ -1,0 +1,150 @@
+"""Forms as questions, and questions as code: Python, curl, SQL."""
+
+import json
+import shlex
+from collections.abc import Mapping
+from typing import Any
+
+from epsilons.arguments.options import TABLES
+from epsilons.dataset import Dataset
+from epsilons.dataset.facts import TableFacts
+from epsilons.engines.base import NUMBER, OTHER
+from epsilons.errors import PlanError
+from epsilons.mechanisms.base import list_mechanisms
+from epsilons.statistics.catalogue import CATALOGUE, find_statistic
+
+#: The fields of a question, in the order of the form; everything else in an address is none of its.
+FIELDS = (
+    "statistic", "column", "low", "high", "q", "k", "cells", "where", "by", "keys", "and_by", "share", "mechanism",
+)  # fmt: skip
+#: The statistics that the form asks; models have features, and are asked from code.
+STATISTICS = tuple(name for name, entry in CATALOGUE.items() if not entry.model)
+#: Into so many bins a histogram goes unless edges are given.
+_BINS = 10
+_AGGREGATES = {
+    "count": "COUNT", "sum": "SUM", "mean": "AVG", "variance": "VAR_POP", "median": "MEDIAN", "quantile": "QUANTILE",
+    "min": "MIN", "max": "MAX",
+}  # fmt: skip
+
+
+def read_question(fields: Mapping[str, str], people: Dataset) -> dict[str, Any]:
+    """The document that a form means; what it leaves out is what was declared."""
+    given = {name: fields[name].strip() for name in FIELDS if fields.get(name, "").strip()}
+    entry, facts = find_statistic(given.get("statistic", "count")), people._facts
+    own, column, named = entry.own(TABLES), given.get("column"), dict[str, Any]()
+    if column and not (entry.column == "optional" and entry.name == "count"):
+        named["column"] = column
+    if "bounds" in own and ("low" in given or "high" in given):
+        known = facts.bounds.get(column or "", (None, None))
+        ends = [_number(given[one], one) if one in given else known[place] for place, one in enumerate(("low", "high"))]
+        if None in ends:
+            raise PlanError("Bounds are two numbers.", suggest="both of them, such as 0 and 100")
+        named["bounds"] = ends
+    if "q" in own:
+        named["q"] = _number(given.get("q", "0.5"), "q")
+    if "k" in own:
+        named["k"] = int(_number(given.get("k", "2"), "k"))
+    if "edges" in own:
+        named |= _read_cells(given.get("cells", ""), column, people)
+    named |= {"where": given["where"]} if "where" in given else {}
+    named |= _read_groups(given, people)
+    named["share"] = _number(given.get("share", "0.1"), "share")
+    named |= {"mechanism": given["mechanism"]} if given.get("mechanism", "auto") != "auto" else {}
+    return {"statistic": entry.name, "arguments": named}
+
+
+def _number(text: str, name: str) -> float:
+    try:
+        found = float(text.replace(",", "."))
+    except ValueError:
+        raise PlanError(f"{name} is not a number.", suggest="0.1") from None
+    return int(found) if found.is_integer() and "." not in text else found
+
+
+def _read_cells(text: str, column: str | None, people: Dataset) -> dict[str, Any]:
+    """Edges of a column of numbers, categories of any other."""
+    facts = people._facts
+    if column is None or column not in facts.schema:
+        return {}
+    words = [word.strip() for word in text.split(",") if word.strip()]
+    if facts.schema.find(column).family == NUMBER:
+        if words:
+            return {"edges": [_number(word, "An edge") for word in words]}
+        if column not in facts.bounds:
+            return {}
+        low, high = facts.bounds[column]
+        return {"edges": [low + (high - low) * step / _BINS for step in range(_BINS + 1)]}
+    return {"categories": words or list(people.keys(column))}
+
+
+def _read_groups(given: Mapping[str, str], people: Dataset) -> dict[str, Any]:
+    """By columns with the keys that were declared, or those that are given for the first."""
+    columns = [given[name] for name in ("by", "and_by") if name in given]
+    if not columns:
+        return {}
+    if "keys" not in given or "by" not in given:
+        return {"by": list(dict.fromkeys(columns))}
+    words = [word.strip() for word in given["keys"].split(",") if word.strip()]
+    first = {given["by"]: [people.key(given["by"], word) for word in words]}
+    return {"by": {**first, **{name: list(people.keys(name)) for name in columns if name != given["by"]}}}
+
+
+def list_choices(facts: TableFacts) -> dict[str, Any]:
+    """What the form offers."""
+    columns = [one.name for one in facts.schema.values() if one.family != OTHER and one.name != facts.person]
+    mechanisms = sorted(list_mechanisms())
+    offered = {"statistics": [(name, CATALOGUE[name].help) for name in STATISTICS]}
+    return {**offered, "columns": columns, "grouping": sorted(facts.keys), "mechanisms": ["auto", *mechanisms]}
+
+
+# The same question elsewhere ------------------------------------------------------------------------------------------
+
+
+def write_code(document: Mapping[str, Any], facts: TableFacts, origin: str) -> list[tuple[str, str, str]]:
+    """(what it is, the text, what goes with it)."""
+    name, named = document["statistic"], document["arguments"]
+    shown = ", ".join(_write_python(one, value) for one, value in named.items())
+    python = (
+        f'import epsilons as eps\n\nwith eps.connect("{origin}") as remote:  # key=..., or EPSILONS_KEY\n'
+        f"    print(remote.dataset({facts.name!r}).{name}({shown}))"
+    )
+    place, body = f"{origin}/v1/datasets/{facts.name}/ask", shlex.quote(json.dumps(document))
+    curl = (
+        f'curl {shlex.quote(place)} -H "Authorization: Bearer $EPSILONS_KEY" \\\n'
+        f'    -H "Idempotency-Key: $(date +%s%N)" -d {body}'
+    )
+    told = [("Python", python, ""), ("curl", curl, "")]
+    query = _write_sql(document)
+    return told if query is None else [*told, ("SQL", query, _tell_options(named))]
+
+
+def _write_python(name: str, value: Any) -> str:
+    value = tuple(value) if name == "bounds" else value
+    return repr(value) if name == "column" else f"{name}={value!r}"
+
+
+def _quote(name: str) -> str:
+    return name if name.isidentifier() and name.islower() else '"' + name.replace('"', '""') + '"'
+
+
+def _write_sql(document: Mapping[str, Any]) -> str | None:
+    """None where SQL has no aggregate for it."""
+    named = document["arguments"]
+    if document["statistic"] not in _AGGREGATES:
+        return None
+    inside = [_quote(named["column"])] if "column" in named else ["*"]
+    inside += [str(named["q"])] if "q" in named else []
+    groups = [_quote(column) for column in named.get("by", ())]
+    found = f"{_AGGREGATES[document['statistic']]}({', '.join(inside)})"
+    parts = [f"SELECT {', '.join([*groups, found])}", "FROM people"]
+    parts += [f"WHERE {named['where']}"] if "where" in named else []
+    return "\n".join([*parts, *([f"GROUP BY {', '.join(groups)}"] if groups else [])])
+
+
+def _tell_options(named: Mapping[str, Any]) -> str:
+    told = [f"share {named['share']:g}"]
+    told += (
+        [f"bounds of {named['column']}: {named['bounds'][0]:g} to {named['bounds'][1]:g}"] if "bounds" in named else []
+    )
+    told += ["the keys of the groups"] if isinstance(named.get("by"), dict) else []
+    return f"Beside it: {', '.join(told)}. It is asked with epsilons sql, or people.sql(...)."

@@ -1,0 +1,99 @@
+"""A budget plan: what so many questions make of answers, under each kind of account."""
+
+from __future__ import annotations
+
+import math
+from typing import Any
+
+import numpy as np
+import pytest
+
+import epsilons as eps
+from epsilons.errors import PlanError
+from epsilons.planner.budget import MOST_QUESTIONS, best_error, find_rho, plan_budget
+
+LEVELS, SIZES = (0.01, 0.2, 1.0), (5400, 3700, 900)
+
+
+def test_rows_of_the_gain_table_in_which_all_pay() -> None:
+    """Theory, section 13: 200 counts, 10,000 people, epsilon 1, delta 1e-6: 283 and 64."""
+    pure, zcdp = plan_budget([1.0], [10_000], 200).rows
+    assert (pure.account, zcdp.account) == ("pure", "zcdp")
+    assert pure.count == pytest.approx(283, rel=0.01)
+    assert zcdp.count == pytest.approx(64, rel=0.01)
+    assert [row.questions for row in plan_budget([1.0], [10_000], 7).rows] == [7, 7]
+
+
+def test_rho_is_that_of_dp_accounting_to_six_digits_and_never_above() -> None:
+    assert find_rho(1.0, 1e-6) == pytest.approx(0.02435597, rel=1e-6)
+    for epsilon in (0.01, 0.1, 1.0, 10.0):
+        for delta in (1e-4, 1e-6, 1e-9):
+            rho = find_rho(epsilon, delta)
+            assert _delta(rho, epsilon) <= delta * (1 + 1e-9)
+            assert _delta(rho * 1.001, epsilon) > delta
+    assert math.isinf(find_rho(math.inf, 1e-6))
+
+
+def _delta(rho: float, epsilon: float) -> float:
+    """The slow obvious version, on a grid of its own."""
+    alpha = 1 + np.geomspace(1e-3, 1e6, 400_001)
+    told = (alpha - 1) * (alpha * rho - epsilon) - np.log(alpha - 1) + alpha * np.log1p(-1 / alpha)
+    return float(np.exp(told.min()))
+
+
+@pytest.mark.parametrize("assume", [0.0, 0.3])
+@pytest.mark.parametrize("questions", [2, 20])
+def test_a_mean_errs_as_the_planner_says_of_weighted(assume: float, questions: int) -> None:
+    epsilons = np.repeat(LEVELS, SIZES)
+    asked: dict[str, Any] = {"bounds": (0, 10), "share": 1 / questions, "complete": True}
+    planned = eps.plan("mean", epsilons, assume=assume or "unrelated", **asked)["weighted"].error
+    found = plan_budget(LEVELS, SIZES, questions, assume=assume, width=10.0).rows[0]
+    assert found.mean == pytest.approx(planned, rel=0.01)
+
+
+def test_weights_are_the_best_of_all_that_keep_to_budgets() -> None:
+    """A slow obvious search over weights of two levels, without any formula for them."""
+    budgets, sizes = np.array([0.02, 0.5]), np.array([60.0, 40.0])
+    least = math.inf
+    for part in np.linspace(0, 1, 4001):  # the first level's part of all weight
+        weights = np.array([part / 60, (1 - part) / 40])
+        scale = float((weights / budgets).max())
+        least = min(least, 0.25**2 * float((weights - 0.01) ** 2 @ sizes) + 2 * (scale * 0.5) ** 2)
+    assert best_error(budgets, sizes, 0.5, 0.25, 2.0, 0.0) == pytest.approx(math.sqrt(least), rel=1e-3)
+
+
+def test_public_people_cost_nothing_and_everything_falls_with_fewer_questions() -> None:
+    alone, beside = plan_budget([0.1], [1000], 50), plan_budget([0.1, math.inf], [1000, 100], 50)
+    assert beside.rows[0].mean < alone.rows[0].mean
+    for account in ("pure", "zcdp"):
+        errors = [row.mean for row in alone.curve if row.account == account]
+        assert errors == sorted(errors)
+    assert plan_budget([0.001], [10], 1000).rows[0].count == 10
+
+
+@pytest.mark.parametrize("wrong", [0, -1, 1.5, "many", True, MOST_QUESTIONS + 1])
+def test_what_is_no_number_of_questions_is_refused(wrong: Any) -> None:
+    with pytest.raises(PlanError):
+        plan_budget(LEVELS, SIZES, wrong)
+    with pytest.raises(PlanError):
+        plan_budget([math.inf], [10], 10)
+    with pytest.raises(PlanError):
+        plan_budget(LEVELS, SIZES, 10, delta=0)
+
+
+def test_a_dataset_tells_it_by_what_people_granted_and_says_the_share() -> None:
+    import pandas as pd
+
+    table = pd.DataFrame({"id": range(100), "wage": 1.0, "e": 1.0})
+    wishes = eps.Preferences.from_column("e")
+    with eps.Dataset(table, person="id", preferences=wishes, bounds={"wage": (0, 50)}, ledger="memory") as people:
+        before = people.budget(questions=200, column="wage")
+        people.count(where="wage > 3", share=0.5)
+        assert people.budget(questions=200, column="wage") == before
+        assert before.rows == plan_budget([1.0], [100], 200, width=50.0).rows
+        told = " ".join(str(before).split())
+        assert "the share of each is 0.005" in told
+        assert "The default share, 0.1, leaves room for 10 questions." in told
+        assert before.to_dict()["best"] == before.best == "zcdp"
+        with pytest.raises(PlanError, match="no registered bounds"):
+            people.budget(column="e")

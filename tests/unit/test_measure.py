@@ -1,0 +1,177 @@
+"""Conversions between epsilons and rho, against two independent sources, and what promises make of them."""
+
+import math
+from fractions import Fraction
+
+import flint
+import numpy as np
+import pytest
+from flint import arb
+
+from epsilons.errors import PlanError
+from epsilons.guarantee import Guarantee, compose_all
+from epsilons.measure import ANY_LOSS, BOUNDED_RANGE, FEMTO, NANO, PLAIN, Measure, check_delta, epsilon_of, rho_of
+
+MILLIONTH = Fraction(1, 10**6)
+DELTAS = [Fraction(1, 10**3), MILLIONTH, Fraction(1, 10**12)]
+EPSILONS = [0.001, 0.01, 0.1, 0.5, 1.0, 3.0, 10.0, 100.0]
+
+
+def exact_rho(epsilon: float, delta: Fraction) -> int:
+    """The largest femto-rho over orders by ternary search, from the paper's formula as it is printed, in 300 bits."""
+    before, flint.ctx.prec = flint.ctx.prec, 300
+    try:
+        target, goal = arb(flint.fmpq(round(epsilon * NANO), NANO)), arb(flint.fmpq(delta.numerator, delta.denominator))
+
+        def rho(log_order: arb) -> arb:
+            a = 1 + log_order.exp()
+            price = (goal.log() + (a - 1).log() - a * (1 - 1 / a).log()) / (a - 1)
+            return (target + price) / a
+
+        low, high = arb(-20), arb(45)
+        for _ in range(220):
+            third = (high - low) / 3
+            if rho(low + third).mid() < rho(high - third).mid():
+                low = (low + third).mid()
+            else:
+                high = (high - third).mid()
+        return int((rho(low).mid() * FEMTO).floor().unique_fmpz())
+    finally:
+        flint.ctx.prec = before
+
+
+@pytest.mark.parametrize("delta", DELTAS)
+@pytest.mark.parametrize("epsilon", EPSILONS)
+def test_rho_is_the_exact_one_and_never_above(epsilon: float, delta: Fraction) -> None:
+    found, exact = rho_of(round(epsilon * NANO), delta), exact_rho(epsilon, delta)
+    assert exact - 1 - exact // 10**15 <= found <= exact
+
+
+@pytest.mark.parametrize("delta", DELTAS)
+@pytest.mark.parametrize("epsilon", EPSILONS)
+def test_rho_is_that_of_dp_accounting_to_six_digits(epsilon: float, delta: Fraction) -> None:
+    accounting = pytest.importorskip("dp_accounting", reason="dp-accounting is not installed")
+    from dp_accounting import rdp
+
+    rho, chance = rho_of(round(epsilon * NANO), delta) / FEMTO, float(delta)
+    # Their accountant takes a list of orders: close ones around the best.
+    tried = 1 + np.geomspace(1e-3, 1e12, 20_001)
+    best = tried[np.argmin(rho * tried + np.log1p(-1 / tried) - (math.log(chance) + np.log(tried)) / (tried - 1))]
+    orders = [1 + (best - 1) * factor for factor in np.geomspace(0.98, 1.02, 41)]
+
+    def theirs(rho: float) -> float:
+        accountant = rdp.RdpAccountant(orders=orders)
+        accountant.compose(accounting.ZCDpEvent(rho=rho))
+        return float(accountant.get_epsilon(chance))
+
+    assert theirs(rho * (1 - 1e-6)) <= epsilon <= theirs(rho * (1 + 1e-6))
+    # The same the other way round.
+    assert epsilon_of(round(rho * FEMTO), delta) / NANO == pytest.approx(theirs(rho), rel=1e-6)
+
+
+def test_the_example_of_the_theory_page() -> None:
+    assert rho_of(NANO, MILLIONTH) / FEMTO == pytest.approx(0.02435597, abs=5e-9)
+
+
+@pytest.mark.parametrize("nano", [10**4, 123_456, 10**6, 10**7 + 1, 50_000_000, 999_999_999, NANO, 10**10 + 7, 10**12])
+def test_a_grant_is_known_again_by_its_rho(nano: int) -> None:
+    """Ledgers keep rho; what people granted is told from it, to the last nano-epsilon."""
+    assert epsilon_of(rho_of(nano, MILLIONTH), MILLIONTH) == nano
+
+
+@pytest.mark.parametrize("factor", [ANY_LOSS, BOUNDED_RANGE, Fraction(9, 50)])
+@pytest.mark.parametrize("units", [0, 1, 999, 10**6 + 1, 24_355_970_359_538, 10**17 + 3])
+def test_what_a_strength_costs_never_exceeds_the_units_it_came_from(units: int, factor: Fraction) -> None:
+    measure = Measure(MILLIONTH)
+    strength = measure.strength(units, factor)
+    assert measure.cost(strength, factor) <= units
+    # And one step more would.
+    assert factor * (strength + 1) ** 2 > 1000 * units
+
+
+def test_pure_units_are_nano_epsilon() -> None:
+    for convert in (PLAIN.units, PLAIN.epsilon, PLAIN.strength, PLAIN.cost):
+        assert convert(123) == 123
+
+
+def test_a_measure_survives_its_text() -> None:
+    for measure in (PLAIN, Measure(MILLIONTH), Measure(Fraction(3, 10**7))):
+        assert Measure.of_text(measure.to_text()) == measure
+    for broken in ("zcdp", "pure delta 1/2", "renyi delta 1/3", ""):
+        with pytest.raises(ValueError, match=r"measure|Invalid"):
+            Measure.of_text(broken)
+
+
+@pytest.mark.parametrize("given", [0, 1, -1e-6, 0.5, float("nan"), float("inf"), "1e-6", True, None, 1e-30])
+def test_a_delta_is_a_small_chance(given: object) -> None:
+    with pytest.raises(PlanError, match="delta"):
+        check_delta(given)
+
+
+def promise(rho: int, neighbors: str = "absent") -> Guarantee:
+    return Guarantee(neighbors, ((NANO, rho),), measure=Measure(MILLIONTH))
+
+
+def test_a_promise_with_a_delta_says_so_in_words() -> None:
+    told = str(promise(rho_of(NANO, MILLIONTH)))
+    assert "a loss of at most 1 to those who granted 1." in told
+    assert "but for events of a chance of at most 1e-06 (delta)" in told
+    assert promise(1).delta == 1e-6
+    assert Guarantee("absent", ()).delta is None
+
+
+def test_rho_adds_up_and_the_total_is_converted_once() -> None:
+    tenth = rho_of(NANO, MILLIONTH) // 10
+    whole = compose_all([promise(tenth)] * 10)
+    assert whole.losses == ((NANO, 10 * tenth),)
+    assert whole.epsilons[1.0] == pytest.approx(1, abs=1e-6)
+    assert sum(one.epsilons[1.0] for one in [promise(tenth)] * 10) > 2.5  # what converting each would say
+
+
+def test_replacing_somebody_costs_four_times_the_rho() -> None:
+    assert promise(1000).with_neighbors("replace").losses == ((NANO, 4000),)
+
+
+def test_a_pure_loss_enters_as_half_its_square() -> None:
+    pure = Guarantee("absent", ((NANO, 100_000_000),))
+    both = promise(7).compose(pure)
+    assert both.measure == Measure(MILLIONTH)
+    assert both.losses == ((NANO, 7 + FEMTO // 200),)
+    assert pure.compose(promise(7)).losses == both.losses
+
+
+def test_of_two_deltas_the_larger_is_told() -> None:
+    other = Guarantee("absent", ((NANO, 5),), measure=Measure(Fraction(1, 10**9)))
+    assert promise(5).compose(other).measure.delta == MILLIONTH
+    assert promise(5).with_delta(1e-9).losses == ((NANO, 5),)
+
+
+def test_a_promise_survives_json() -> None:
+    made = promise(42)
+    assert Guarantee.from_dict(made.to_dict()) == made
+    assert "measure" not in Guarantee("absent", ((NANO, 1),)).to_dict()
+
+
+@pytest.mark.parametrize("shift", [1, 2])
+def test_the_conversion_holds_for_real_gaussians(shift: int) -> None:
+    """The exact hockey-stick divergence of neighbouring discrete Gaussians at the epsilon that is told."""
+    variance = 4.0
+    rho = round(shift**2 / (2 * variance) * FEMTO)
+    epsilon = epsilon_of(rho, MILLIONTH) / NANO
+    cells = np.arange(-200, 201)
+    law = np.exp(-(cells**2) / (2 * variance))
+    moved = np.exp(-((cells - shift) ** 2) / (2 * variance))
+    delta = np.maximum(law - math.exp(epsilon) * moved, 0).sum() / law.sum()
+    assert delta <= 1e-6
+    # A deviation 5% small would break it, if epsilon were the least that is possible for the law.
+    least = _least_epsilon(law / law.sum(), moved / moved.sum(), 1e-6)
+    assert least <= epsilon
+    assert least > 0.7 * epsilon
+
+
+def _least_epsilon(law: np.ndarray, moved: np.ndarray, delta: float) -> float:
+    low, high = 0.0, 100.0
+    for _ in range(60):
+        middle = (low + high) / 2
+        low, high = (middle, high) if np.maximum(law - math.exp(middle) * moved, 0).sum() > delta else (low, middle)
+    return high
