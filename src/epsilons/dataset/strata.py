@@ -36,7 +36,8 @@ def stratify(spendable: Spendable, cohorts: Sequence[Cohort], facts: TableFacts)
     """The same people, told apart by public groups as well; None where they are all in one."""
     active = list_active(cohorts)
     told = {one.id: to_json(read_public(one.datasets).get(facts.dataset, {})) for one in active}
-    names = {text: group for group, text in enumerate(dict.fromkeys(told[one.id] for one in active))}
+    # By name, not by cohort: an engine numbers cohorts in any order, and sums of floats follow the order of groups.
+    names = {text: group for group, text in enumerate(sorted(set(told.values())))}
     sizes: Counter[tuple[int, int]] = Counter()
     left: Counter[int] = Counter()
     for one in active:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 from collections import Counter
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -13,11 +13,14 @@ import pandas as pd
 import pytest
 
 import epsilons as eps
+from epsilons.dataset import table
+from epsilons.dataset.facts import TableFacts
 from epsilons.errors import BudgetExceeded, DataError, PlanError
 from epsilons.ledger.ledger import Ledger
 from epsilons.ledger.merging import MOST
 from epsilons.ledger.rosters import read_public
-from epsilons.ledger.values import STORED, TOUCHED
+from epsilons.ledger.values import STORED, TOUCHED, Cohort
+from epsilons.release.door import Spendable
 from epsilons.testing import seeded
 
 WORDS = {"strict": 0.5, "standard": 1.0, "open": 4.0}
@@ -144,6 +147,23 @@ def test_of_a_public_part_everything_is_as_if_nobody_else_were_there(people: eps
                  for one, more in ((people, {"where": "region = 'north'"}), (alone, {}))]  # fmt: skip
     assert drawn[0].value == drawn[1].value
     assert drawn[0].error == drawn[1].error
+
+
+def test_no_digit_of_a_plan_follows_the_order_in_which_an_engine_numbers_cohorts(
+    people: eps.Dataset, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    told = people.plan("mean", "wage", share=0.2).to_dict()
+    calibrate, orders = table.stratify, []
+
+    def stratify(spendable: Spendable, cohorts: Sequence[Cohort], facts: TableFacts) -> Spendable | None:
+        orders.append(len(cohorts))
+        made = [calibrate(spendable, order, facts) for order in (cohorts, cohorts[::-1], sorted(cohorts, key=str))]
+        assert made[0] == made[1] == made[2] is not None
+        return made[1]
+
+    monkeypatch.setattr(table, "stratify", stratify)
+    assert people.plan("mean", "wage", share=0.2).to_dict() == told
+    assert orders == [18]
 
 
 def test_one_of_twenty_regions_is_far_better_known_if_regions_are_public() -> None:
