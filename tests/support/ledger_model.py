@@ -31,6 +31,20 @@ class Account:
     spent: int = 0
     reserved: int = 0
     written_off: int = 0
+    lost: bool = False
+    before: int = 0
+
+    def move(self, granted: int | None, anew: bool) -> None:
+        """Until they consent anew, whatever they grant after a loss counts as spent."""
+        if self.lost and anew:
+            self.before, self.lost, self.spent, self.written_off = self.before + self.charged(), False, 0, 0
+        self.granted, self.withdrawn = granted, False
+        if self.lost and self.spent < (granted or 0):
+            self.written_off += (granted or 0) - self.spent
+            self.spent = granted or 0
+
+    def charged(self) -> int:
+        return self.spent + self.reserved - self.written_off
 
     def left(self) -> int | None:
         if self.withdrawn:
@@ -63,15 +77,19 @@ class Model:
         self.epoch = 0
         self.lost = False
 
-    def change(self, people: list[bytes], granted: Any, may: Any, own: bool = False) -> None:
+    def change(self, people: list[bytes], granted: Any, may: Any, own: bool = False, anew: bool = False) -> None:
         changed = False
         for who in people:
             account = self.accounts.get(who)
             if account is None:
-                unknown = (granted or 0) if self.lost else 0
-                self.accounts[who], changed = Account(granted, own=own, spent=unknown, written_off=unknown), True
-            elif may(account) and (account.withdrawn, account.granted, account.own) != (False, granted, own):
-                account.granted, account.withdrawn, account.own, changed = granted, False, own, True
+                self.accounts[who] = account = Account(granted, own=own, lost=self.lost)
+                account.move(granted, anew)
+                account.before, changed = 0, True
+            elif may(account) and (
+                (account.withdrawn, account.granted, account.own) != (False, granted, own) or (account.lost and anew)
+            ):
+                account.move(granted, anew)
+                account.own, changed = own, True
         self.epoch_moves(changed)
 
     def epoch_moves(self, changed: bool) -> None:
@@ -88,16 +106,16 @@ class Model:
             people, granted, lambda a: not a.withdrawn and (not a.own or openness(granted) < openness(a.granted))
         )
 
-    def set_grants(self, people: list[bytes], granted: int | None) -> None:
-        self.ledger.set_grants(people, [granted] * len(people))
-        self.change(people, granted, lambda a: True, own=True)
+    def set_grants(self, people: list[bytes], granted: int | None, anew: bool = False) -> None:
+        self.ledger.set_grants(people, [granted] * len(people), anew=anew)
+        self.change(people, granted, lambda a: True, own=True, anew=anew)
 
     def withdraw(self, people: list[bytes]) -> None:
         self.ledger.withdraw(people)
         changed = False
         for who in people:
             changed |= who not in self.accounts or not self.accounts[who].withdrawn
-            account = self.accounts.setdefault(who, Account(0))
+            account = self.accounts.setdefault(who, Account(0, lost=self.lost))
             account.withdrawn, account.own = True, True
         self.epoch_moves(changed)
 
@@ -180,7 +198,9 @@ class Model:
             who = sorted(self.accounts)[self.asked % len(self.accounts)]
             told = self.ledger.statement(who)
             assert told.written_off == self.accounts[who].written_off
-            assert sum(use.charge for use in told.uses) + told.written_off == told.spent + told.reserved
+            before = 0 if told.anew is None else told.anew.charged
+            assert before == self.accounts[who].before
+            assert sum(use.charge for use in told.uses) - before + told.written_off == told.spent + told.reserved
 
     def lose(self) -> None:
         """Everybody's grant counts as spent, and whatever was under way is over."""
@@ -190,6 +210,7 @@ class Model:
             account.spent = max(gone, 0 if account.withdrawn else account.granted or 0)
             account.reserved = 0
             account.written_off += account.spent - gone
+            account.lost = True
         for question in self.questions.values():
             if question.state in ("reserved", "touched"):
                 question.state = "lost"

@@ -21,7 +21,7 @@ from epsilons.ledger import journal, segments
 from epsilons.ledger.consent import PERIODS, Term, name_period
 from epsilons.ledger.journal import write_time
 from epsilons.ledger.roster import MADE, Group, find_newest, hash_people, write_cohorts, write_sizes
-from epsilons.ledger.rosters import read_public, read_term, write_rosters
+from epsilons.ledger.rosters import is_lost, read_public, read_term, write_rosters
 from epsilons.ledger.statements import WITH_TERMS, read_epoch, read_rosters
 from epsilons.storage.base import Connection
 
@@ -96,13 +96,15 @@ class _Anew:
         after = Term(before.period, name_period(before.period, at), before.earlier + counts)
         told = read_public(row["datasets"]).items()
         public = [(number, journal.to_json(known)) for number, known in told]
-        datasets = write_rosters(list(read_rosters(row["datasets"]).items()), public, after)
+        lost = is_lost(row["datasets"])  # until they consent anew, every grant counts as spent
+        datasets = write_rosters(list(read_rosters(row["datasets"]).items()), public, after, lost)
         alike = (row["granted"], row["level"], row["own"], datasets, held)
         if alike not in self.index:
             self.newest += 1
             reserved = sum(nano for _, nano in held)
-            fresh = {"id": self.newest, "spent": 0, "reserved": reserved, "people": 0, "datasets": datasets}
-            self.made.append({**row, **fresh, "ceiling": max(row["granted"], reserved)})
+            spent = row["granted"] if lost else 0
+            fresh = {"id": self.newest, "spent": spent, "reserved": reserved, "people": 0, "datasets": datasets}
+            self.made.append({**row, **fresh, "ceiling": max(row["granted"], spent + reserved)})
             self.index[alike], self.open[self.newest] = self.newest, held
         return self.index[alike]
 

@@ -18,10 +18,10 @@ from typing import Any
 
 from epsilons.errors import Argument, LedgerError
 from epsilons.ledger import checks, segments, values
-from epsilons.ledger.balances import Redefined, Remaining, Replaced, Statement, Use, questions_left
+from epsilons.ledger.balances import Anew, Redefined, Remaining, Replaced, Statement, Use, questions_left
 from epsilons.ledger.journal import Head
 from epsilons.ledger.past import check_past
-from epsilons.ledger.rosters import count_lapsed, read_term
+from epsilons.ledger.rosters import count_lapsed, find_consent, is_lost, read_term
 from epsilons.ledger.values import Cohort, History, Past, Quota, Reservation, Stored
 from epsilons.measure import PLAIN, Measure
 from epsilons.preferences import to_nano
@@ -251,9 +251,11 @@ def read_statement(connection: Connection, digest: bytes, seeded: int | None) ->
         else:
             for number, kind, at, nano in connection.execute(paid, {"cohort": place, **here}):
                 uses.append(Use(number, kind, at, nano, granted))
-    now, merges = by_id[places[-1]], list(_find_merges(connection, path))
-    rounded, stood = sum(nano for _, _, nano in merges), [(line, by_id[place]) for line, place in path]
-    term, lapsed = read_term(now.datasets), count_lapsed([one for _, one in stood])
+    stood = [(line, by_id[place]) for line, place in path]
+    now, (line, since) = by_id[places[-1]], find_consent(stood)
+    merges = list(_find_merges(connection, path[since:]))
+    rounded, before = sum(nano for _, _, nano in merges), read_before(connection, uses, line)
+    term, lapsed = read_term(now.datasets), count_lapsed([one for _, one in stood[since:]])
     counted = now.spent + now.reserved + (0 if term is None else term.earlier) - lapsed
     return Statement(
         granted=None if now.state == values.WITHDRAWN else now.granted,
@@ -264,7 +266,9 @@ def read_statement(connection: Connection, digest: bytes, seeded: int | None) ->
         uses=tuple(uses),
         when_public=tuple(when_public),
         not_dp_since=find_mark(connection, seeded),
-        written_off=max(0, counted - sum(use.charge for use in uses) - rounded),
+        written_off=max(0, counted - sum(use.charge for use in uses) + (before.charged if before else 0) - rounded),
+        anew=before,
+        lost=is_lost(now.datasets),
         rounded=rounded,
         lowered=sum((by_id[one].granted or 0) - (by_id[other].granted or 0) for one, other, _ in merges),
         # Without any dataset there are no rosters, and everyone in the ledger is asked about.
@@ -275,6 +279,16 @@ def read_statement(connection: Connection, digest: bytes, seeded: int | None) ->
         term=term,
         lapsed=lapsed,
     )
+
+
+def read_before(connection: Connection, uses: Sequence[Use], line: int) -> Anew | None:
+    """When a person consented anew, by a line of the journal (0: never), and what they had been charged before."""
+    if not line:
+        return None
+    (at,) = connection.execute("SELECT at FROM journal WHERE seq = :line", {"line": line}).fetchone()
+    newer = "SELECT coalesce(min(number), 0) FROM reservations WHERE seq > :line"
+    first = connection.execute(newer, {"line": line}).fetchone()[0] or 2**63
+    return Anew(at, sum(use.charge for use in uses if use.number < first))
 
 
 def _find_replaced(connection: Connection, path: Sequence[tuple[int, Cohort]]) -> Replaced | None:
