@@ -4,8 +4,8 @@ What is gone may have charged anybody: whoever stood here, whoever had moved to 
 joined and is unknown again. So a loss is a floor under every account. Where it is known how much anybody can have been
 charged in the lost part (`most` of the newest head, less that of the last line that is left: `journal.Head`), so much
 counts as spent for everyone, newcomers included. Where it is not, every grant counts as fully spent, and so does every
-grant that a person moves to, until that person consents anew: an own word that says so, given in the knowledge of the loss. What
-was spent before counts no more from there on; what was granted anew comes on top of it.
+grant that a person moves to, until that person consents anew: an own word that says so, given in the knowledge of the
+loss. What was spent before counts no more from there on; what was granted anew comes on top of it.
 
 Questions that were under way are closed, since their answers may have left already, and a second answer would be
 a second release.
