@@ -10,6 +10,8 @@ from epsilons.arguments.spans import read_spans
 from epsilons.display import Sheet, Shown, group_levels, show, show_count, show_span
 from epsilons.engines.base import NUMBER, OTHER, Column, Schema
 from epsilons.engines.postgresql import is_address
+from epsilons.ledger.balances import COUNTS_RHO
+from epsilons.ledger.renewal import tell_renewal
 from epsilons.ledger.values import tell_waiting
 from epsilons.measure import PLAIN, Measure
 from epsilons.preferences import Preferences
@@ -232,6 +234,9 @@ class Description(Shown):
     caveat: str
     rounding_loss: float
     preparation_seconds: float
+    measure: str = PLAIN.name
+    delta: float | None = None
+    renews: Mapping[str, str] = field(default_factory=dict)
 
     @property
     def people(self) -> int:
@@ -280,6 +285,10 @@ class Description(Shown):
             notes.insert(2, f"{told}: registering with loosen={self.pending} grants it.")
         if self.rounding_loss:
             notes.insert(2, f"Preferences were rounded down to a fixed ladder, by {self.rounding_loss:.1%} on average.")
+        if self.delta is not None:
+            notes.insert(2, f"{COUNTS_RHO}, with a delta of {self.delta:g}.")
+        if self.renews:
+            notes.insert(2, tell_renewal(self.renews))
         return notes + ([self.caveat] if self.caveat else [])
 
     def sheets(self) -> list[Sheet]:
