@@ -252,7 +252,10 @@ class Description(Shown):
         columns = [dict(zip(("name", "holds", "facts"), column, strict=True)) for column in self.columns]
         shown = () if self._many else self.levels
         levels = [{**vars(level), "epsilon": None if level.left is None else level.epsilon} for level in shown]
-        return {**vars(self), "columns": columns, "levels": levels, "people": self.people}
+        told = {**vars(self), "columns": columns, "levels": levels, "people": self.people}
+        # Where epsilons are counted, and granted for good, a description is what it was in earlier releases.
+        lasting = ("measure", "delta") * (self.delta is None) + ("renews",) * (not self.renews)
+        return {name: value for name, value in told.items() if name not in lasting}
 
     def _level_rows(self) -> list[tuple[str, ...]]:
         if self._many:
