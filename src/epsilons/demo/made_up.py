@@ -27,7 +27,7 @@ class MadeUp:
 
     @property
     def preferences(self) -> eps.Preferences:
-        return eps.Preferences.from_levels(self.chosen, {name: epsilon for name, (epsilon, _) in LEVELS.items()})
+        return eps.Preferences.from_levels(list(self.chosen), {name: epsilon for name, (epsilon, _) in LEVELS.items()})
 
 
 @dataclass(frozen=True)
