@@ -10,8 +10,10 @@ from epsilons.arguments.spans import read_spans
 from epsilons.display import Sheet, Shown, group_levels, show, show_count, show_span
 from epsilons.engines.base import NUMBER, OTHER, Column, Schema
 from epsilons.engines.postgresql import is_address
+from epsilons.ledger.balances import COUNTS_RHO
+from epsilons.ledger.renewal import tell_renewal
 from epsilons.ledger.values import tell_waiting
-from epsilons.measure import PLAIN, Measure
+from epsilons.measure import PLAIN, PURE, Measure
 from epsilons.preferences import Preferences
 from epsilons.storage import show_address
 
@@ -232,6 +234,9 @@ class Description(Shown):
     caveat: str
     rounding_loss: float
     preparation_seconds: float
+    #: In what accounts are kept, as the ledger writes it, and the period of levels that have one.
+    measure: str = PURE
+    renews: Mapping[str, str] = field(default_factory=dict)
 
     @property
     def people(self) -> int:
@@ -280,7 +285,14 @@ class Description(Shown):
             notes.insert(2, f"{told}: registering with loosen={self.pending} grants it.")
         if self.rounding_loss:
             notes.insert(2, f"Preferences were rounded down to a fixed ladder, by {self.rounding_loss:.1%} on average.")
+        notes[2:2] = self.tell_accounts()
         return notes + ([self.caveat] if self.caveat else [])
+
+    def tell_accounts(self) -> list[str]:
+        """In what grants and what is left are told, where that is not plain epsilon for good."""
+        measure = Measure.of_text(self.measure)
+        counted = [] if measure.delta is None else [f"{COUNTS_RHO}, with a delta of {float(measure.delta):g}."]
+        return [*counted, *([tell_renewal(self.renews)] if self.renews else [])]
 
     def sheets(self) -> list[Sheet]:
         levels = Sheet(show_count(self.people, "person", "people"), _LEVELS, self._level_rows())
