@@ -6,7 +6,7 @@ import math
 import re
 from collections.abc import Iterator
 from html import unescape
-from urllib.parse import quote, urlencode
+from urllib.parse import parse_qsl, quote, urlencode
 
 import pytest
 
@@ -157,6 +157,13 @@ def test_a_quota_that_was_not_set_is_not_said_to_be(here: Gateway, held: dict[st
     assert "There is no key of this name." in seen.body.decode()
     assert "The quota is set." not in seen.body.decode()
     assert here("POST", "/steward/rho/quotas", form.replace(b"nobody", b"city"), held["steward"]).status == 303
+
+
+@pytest.mark.parametrize("wrong", ["nan", "inf", "1e400", "2.5", "0", "-3"])
+def test_a_rank_that_is_none_is_refused(here: Gateway, held: dict[str, str], wrong: str) -> None:
+    asked = urlencode({"statistic": "kth_largest", "column": "wage", "k": wrong})
+    assert here("GET", "/v1/datasets/rho/plan", key=held["analyst"], query=asked).status == 422
+    assert 'role="alert"' in look(here, "/data/rho/ask", held["analyst"], **dict(parse_qsl(asked)))
 
 
 def test_days_are_keys_of_a_form(here: Gateway, held: dict[str, str]) -> None:

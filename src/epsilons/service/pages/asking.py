@@ -45,7 +45,7 @@ def read_question(fields: Mapping[str, str], people: Dataset) -> dict[str, Any]:
     if "q" in own:
         named["q"] = _number(given.get("q", "0.5"), "q")
     if "k" in own:
-        named["k"] = int(_number(given.get("k", "2"), "k"))
+        named["k"] = _number(given.get("k", "2"), "k")
     if "edges" in own:
         named |= _read_cells(given.get("cells", ""), column, people)
     named |= {"where": given["where"]} if "where" in given else {}
