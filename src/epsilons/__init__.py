@@ -14,6 +14,7 @@ from epsilons.arrays import functions
 from epsilons.arrays.functions import *  # noqa: F403 one for each statistic of the catalogue, and `plan`
 from epsilons.arrays.individual import individually
 from epsilons.arrays.personalize import personalize
+from epsilons.arrays.select import select
 from epsilons.errors import (
     BudgetExceeded,
     DataError,
@@ -37,7 +38,8 @@ __version__ = "0.1.0"
 __all__ = [
     "PUBLIC", "BudgetExceeded", "DataError", "Dataset", "EpsilonsError", "Guarantee", "LedgerError", "Plan",
     "PlanError", "PreferenceError", "Preferences", "ProtocolError", "Release", "Roster", "connect", "days", "hours",
-    "individually", "ledger", "mechanisms", "months", "personalize", "quarters", "ranges", "weekdays", "weeks", "years",
+    "individually", "ledger", "mechanisms", "months", "personalize", "quarters", "ranges", "select", "weekdays",
+    "weeks", "years",
 ]  # fmt: skip
 __all__ += functions.__all__
 

@@ -62,6 +62,7 @@ NAMES = [
     "quarters",
     "ranges",
     "relation",
+    "select",
     "sum",
     "variance",
     "weekdays",
