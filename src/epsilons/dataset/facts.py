@@ -252,7 +252,9 @@ class Description(Shown):
         columns = [dict(zip(("name", "holds", "facts"), column, strict=True)) for column in self.columns]
         shown = () if self._many else self.levels
         levels = [{**vars(level), "epsilon": None if level.left is None else level.epsilon} for level in shown]
-        return {**vars(self), "columns": columns, "levels": levels, "people": self.people}
+        told = {**vars(self), "columns": columns, "levels": levels, "people": self.people}
+        plain = {"measure": PURE, "renews": {}}  # not told of accounts in epsilons that are for good
+        return {name: one for name, one in told.items() if name not in plain or one != plain[name]}
 
     def _level_rows(self) -> list[tuple[str, ...]]:
         if self._many:
