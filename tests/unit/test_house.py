@@ -56,6 +56,7 @@ NAMES = [
     "median",
     "min",
     "months",
+    "noisy",
     "personalize",
     "plan",
     "quantile",
