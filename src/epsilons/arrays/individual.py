@@ -38,10 +38,10 @@ def individually(
 
     `sensitivity` is how far replacing one person's value could move the answer on the data as they are: a number, or a
     function of the values that gives one number, or one per person; of several numbers the sum of their moves
-    (Soria-Comas et al. 2017, Proposition 5). Answers fall on multiples of `step`, which is public; beyond 10^30 they are cut
-    before the noise. `whole` says that they are multiples of it anyway, and sensitivities too (Theorem 5). At a `share`
-    below 1 everyone is taken to have granted that part, which must be something for everyone. Neither the sensitivity
-    nor the noise's scale is shown.
+    (Soria-Comas et al. 2017, Proposition 5). Answers fall on multiples of `step`, which is public; beyond 10^30 they
+    are cut before the noise. `whole` says that they are multiples of it anyway, and sensitivities too (Theorem 5). At a
+    `share` below 1 everyone is taken to have granted that part, which must be something for everyone. Neither the
+    sensitivity nor the noise's scale is shown.
 
     >>> import epsilons as eps
     >>> ages = [23, 35, 41, 52, 60]
