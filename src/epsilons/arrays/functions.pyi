@@ -57,7 +57,7 @@ class PlanOptions(Options, total=False):
     step: float | None  # None
     q: float
     k: int  # 2
-    edges: Sequence[float] | None  # None
+    edges: Sequence[float] | dict[str, list[Any]] | None  # None
     categories: Sequence[Hashable] | None  # None
     outside: Literal["drop", "clip"]  # "drop"
     bounds_X: Any  # None
@@ -97,7 +97,7 @@ def histogram(
     values: Any,
     epsilons: Any = None,
     *,
-    edges: Sequence[float] | None = None,
+    edges: Sequence[float] | dict[str, list[Any]] | None = None,
     categories: Sequence[Hashable] | None = None,
     outside: Literal["drop", "clip"] = "drop",
     **options: Unpack[Options],

@@ -31,7 +31,7 @@ class PlanOptions(Options, total=False):
     step: float | None  # None
     q: float
     k: int  # 2
-    edges: Sequence[float] | None  # None
+    edges: Sequence[float] | dict[str, list[Any]] | None  # None
     categories: Sequence[Hashable] | None  # None
     outside: Literal["drop", "clip"]  # "drop"
     features: Sequence[str]
@@ -59,7 +59,7 @@ class Questions:
         self,
         column: str,
         *,
-        edges: Sequence[float] | None = None,
+        edges: Sequence[float] | dict[str, list[Any]] | None = None,
         categories: Sequence[Hashable] | None = None,
         outside: Literal["drop", "clip"] = "drop",
         **options: Unpack[Options],
@@ -104,7 +104,7 @@ class BatchQuestions:
         self,
         column: str,
         *,
-        edges: Sequence[float] | None = None,
+        edges: Sequence[float] | dict[str, list[Any]] | None = None,
         categories: Sequence[Hashable] | None = None,
         outside: Literal["drop", "clip"] = "drop",
         **options: Unpack[BatchOptions],

@@ -6,6 +6,7 @@ from collections.abc import Mapping
 from typing import Any
 
 from epsilons.arguments.options import TABLES
+from epsilons.arguments.spans import spans_written
 from epsilons.dataset import Dataset
 from epsilons.dataset.facts import TableFacts
 from epsilons.engines.base import NUMBER, OTHER
@@ -66,6 +67,8 @@ def _read_cells(text: str, column: str | None, people: Dataset) -> dict[str, Any
     facts = people._facts
     if column is None or column not in facts.schema:
         return {}
+    if (spans := spans_written(text)) is not None:
+        return {"edges": spans}
     words = [word.strip() for word in text.split(",") if word.strip()]
     if facts.schema.find(column).family == NUMBER:
         if words:
@@ -74,7 +77,13 @@ def _read_cells(text: str, column: str | None, people: Dataset) -> dict[str, Any
             return {}
         low, high = facts.bounds[column]
         return {"edges": [low + (high - low) * step / _BINS for step in range(_BINS + 1)]}
-    return {"categories": words or list(people.keys(column))}
+    return {"categories": words or _declared(column, people)}
+
+
+def _declared(column: str, people: Dataset) -> Any:
+    """The keys that were declared of a column: a list, or ranges and the like."""
+    keys = people.keys(column)
+    return keys if isinstance(keys, Mapping) else list(keys)
 
 
 def _read_groups(given: Mapping[str, str], people: Dataset) -> dict[str, Any]:
@@ -84,9 +93,11 @@ def _read_groups(given: Mapping[str, str], people: Dataset) -> dict[str, Any]:
         return {}
     if "keys" not in given or "by" not in given:
         return {"by": list(dict.fromkeys(columns))}
-    words = [word.strip() for word in given["keys"].split(",") if word.strip()]
-    first = {given["by"]: [people.key(given["by"], word) for word in words]}
-    return {"by": {**first, **{name: list(people.keys(name)) for name in columns if name != given["by"]}}}
+    by, spans = given["by"], spans_written(given["keys"])
+    listed = {"": [word.strip() for word in given["keys"].split(",") if word.strip()]} if spans is None else spans
+    found = {kind: [people.key(by, word) for word in words] for kind, words in listed.items()}
+    keys: Any = found.get("", found)
+    return {"by": {by: keys, **{name: _declared(name, people) for name in columns if name != by}}}
 
 
 def list_choices(facts: TableFacts) -> dict[str, Any]:
