@@ -116,8 +116,7 @@ class Registry:
             caveat=left.caveat,
             rounding_loss=self.registration.about.get("rounding_loss", 0.0),
             preparation_seconds=seconds,
-            measure=self.measure.name,
-            delta=None if self.measure.delta is None else float(self.measure.delta),
+            measure=facts.measure.to_text(),
             renews=facts.renews,
         )
 

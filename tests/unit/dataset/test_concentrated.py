@@ -199,18 +199,6 @@ def test_a_file_that_says_something_else_is_refused(tmp_path: Path, said: str, t
     assert "cannot be settled anew" in str(refused.value)
 
 
-def test_a_description_says_what_is_counted_and_renewed(tmp_path: Path) -> None:
-    where: dict[str, Any] = {"ledger": f"sqlite:///{tmp_path}/p.ledger", "snapshots": tmp_path / "rows"}
-    with eps.Dataset.register(table(60), name="wages", renews={"open": "year"}, **where, **SETTLED, **TERMS) as people:
-        told = people.describe()
-        assert "What is left is told in rho, which adds up where epsilons do not, with a delta of" in " ".join(
-            str(told).split()
-        )
-        assert "open each year of the calendar" in " ".join(str(told).split())
-        said = told.to_dict()
-        assert (said["measure"], said["delta"], said["renews"]) == ("zcdp", 1e-6, {"open": "year"})
-
-
 def test_an_epsilon_that_is_worth_no_rho_is_refused_and_withdraws_nobody() -> None:
     tiny: dict[str, Any] = {"measure": "zcdp", "delta": 1e-9}
     assert Measure(Fraction(1, 10**9)).units(1) == 0
