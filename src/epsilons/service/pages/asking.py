@@ -42,7 +42,8 @@ def read_question(fields: Mapping[str, str], people: Dataset) -> dict[str, Any]:
             raise PlanError("Bounds are two numbers.", suggest="both of them, such as 0 and 100")
         named["bounds"] = ends
     if "q" in own:
-        named["q"] = _number(given.get("q", "0.5"), "q")
+        found = [_number(word, "q") for word in given.get("q", "0.5").replace(";", " ").split()]
+        named["q"] = found[0] if len(found) == 1 else found
     if "k" in own:
         named["k"] = int(_number(given.get("k", "2"), "k"))
     if "edges" in own:
@@ -141,7 +142,7 @@ def _quote(name: str) -> str:
 def _write_sql(document: Mapping[str, Any]) -> str | None:
     """None where SQL has no aggregate for it."""
     named = document["arguments"]
-    if document["statistic"] not in _AGGREGATES:
+    if document["statistic"] not in _AGGREGATES or isinstance(named.get("q"), list):
         return None
     inside = [_quote(named["column"])] if "column" in named else ["*"]
     inside += [str(named["q"])] if "q" in named else []
