@@ -94,7 +94,7 @@ class QuantilesAccuracy(OrderAccuracy):
             bars_of(one, levels, weighting, tuple(answer.brackets[place :: len(asked)]))
             for place, one in enumerate(asked)
         ]
-        return [bar for group in zip(*made, strict=True) for bar in group]
+        return tuple(bar for group in zip(*made, strict=True) for bar in group)
 
     def stated_error(
         self, question: Question, levels: Levels, weighting: Weighting, answer: Answer, predicted: Errors
