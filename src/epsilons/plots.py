@@ -115,6 +115,32 @@ def plot_plan(
     return axes
 
 
+def plot_law(outcomes: Sequence[Any], chances: Sequence[float] | Any, axes: Axes | None = None) -> Axes:
+    """Chances by outcome: numbers along a line, all else by name, the likeliest first."""
+    axes = new_axes() if axes is None else axes
+    numbers = all(isinstance(outcome, int | float) for outcome in outcomes)
+    pairs = sorted(zip(outcomes, chances, strict=True), key=lambda pair: pair[0] if numbers else -pair[1])[:200]
+    shown = [outcome if numbers else str(outcome) for outcome, _ in pairs]
+    axes.vlines(shown, 0, [chance for _, chance in pairs], color="tab:blue", linewidth=2)
+    axes.set(xlabel="answer", ylabel="chance", ylim=(0, None))
+    return axes
+
+
+def plot_audit(labels: Sequence[str], parts: Sequence[float], bounds: Sequence[bool], axes: Axes | None = None) -> Axes:
+    """Losses that an audit found, as parts of what is charged; lower bounds are open marks, what is refuted is red."""
+    axes = new_axes(8.0, 1.2 + 0.28 * len(labels)) if axes is None else axes
+    most = max([1.0, *(part for part in parts if math.isfinite(part))])
+    for place, (part, bound) in enumerate(zip(parts, bounds, strict=True)):
+        color, end = "tab:red" if part > 1 else "tab:blue", min(part, 1.1 * most)
+        axes.plot([0, end], [place, place], color=color, linewidth=1.2)
+        axes.plot([end], [place], marker="o", color=color, fillstyle="none" if bound else "full", linestyle="")
+    axes.axvline(1.0, color="grey", linestyle="--", linewidth=1)
+    axes.set_yticks(range(len(labels)), labels)
+    axes.invert_yaxis()
+    axes.set(xlabel="largest loss found, as a part of what is charged", xlim=(0, 1.15 * most))
+    return axes
+
+
 def plot_spending(history: Sequence[Past], cohorts: Sequence[Cohort] = (), axes: Axes | None = None) -> Axes:
     """Draw how much of each grant the releases took, one after the other: a line of steps per level.
 
