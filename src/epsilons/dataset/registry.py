@@ -116,6 +116,8 @@ class Registry:
             caveat=left.caveat,
             rounding_loss=self.registration.about.get("rounding_loss", 0.0),
             preparation_seconds=seconds,
+            measure=facts.measure.to_text(),
+            renews=facts.renews,
         )
 
     def _count_pending(self, cohorts: Sequence[Cohort]) -> dict[str, int]:

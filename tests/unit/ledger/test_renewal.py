@@ -23,6 +23,7 @@ from epsilons.ledger.consent import PERIODS, name_period
 from epsilons.ledger.ledger import Ledger
 from epsilons.ledger.rosters import read_term
 from epsilons.ledger.values import StalePlanError
+from epsilons.plots import list_spent
 
 WORDS = {"strict": 0.5, "yearly": 0.5, "monthly": 0.25}
 RENEWS = {"yearly": "year", "monthly": "month"}
@@ -91,6 +92,18 @@ def test_only_what_was_granted_by_period_is_renewed_when_its_own_period_begins(b
         ask(people, 0.5)
         assert left(people) == {"strict": 0, "yearly": 0.25, "monthly": 0.125}
         book.verify()
+
+
+def test_spending_over_time_begins_anew_with_a_period(book: Ledger, clock: Clock) -> None:
+    with register(book) as people:
+        ask(people, 0.5)
+        clock.set("2027-01-05T00:00:00")
+        ask(people, 0.25)
+        half, quarter = NANO // 2, NANO // 4
+        (dataset,) = {one.dataset for one in book.registrations()}
+        lines = list_spent(book.history(dataset), book.cohorts(dataset))
+    # strict and yearly share an epsilon: whoever of them paid most is shown.
+    assert lines == {half: [0, half // 2, half * 3 // 4], quarter: [0, quarter // 2, quarter // 4]}
 
 
 def test_statements_say_what_adds_up(book: Ledger, clock: Clock) -> None:
