@@ -22,6 +22,7 @@ from epsilons.ledger import journal, losses, segments, tables
 from epsilons.ledger.identity import BLAKE_2, SHA_256
 from epsilons.ledger.journal import Anchor
 from epsilons.ledger.places import SCHEMA, Places
+from epsilons.ledger.renewal import begin_periods
 from epsilons.ledger.roster import put_emptied_aside
 from epsilons.ledger.values import DIGEST_BYTES, NoLedgerError, UnusableLedgerError, does_not_add_up
 from epsilons.noise import entropy
@@ -209,7 +210,9 @@ def _accept_loss(database: Database, at: str, head: Anchor | None, name: str) ->
         raise LedgerError(unknown, rule="It has no head.", suggest=Argument("anchor"))
     _bring_up_to_date(database, at, lambda _: None)
     with database.write() as connection:
-        losses.write_off(connection, at, head.find_lost(connection, name))
+        lost = head.find_lost(connection, name)
+        begin_periods(connection, at, lost=True)  # the present one may have been used up in what is lost
+        losses.write_off(connection, at, lost)
     with database.read() as connection:
         head.overrule(connection, name)
 
