@@ -114,7 +114,7 @@ async def _show_question(app: GatewayApp, visit: Visit, here: Holding, refused: 
 
     def look() -> dict[str, Any]:
         people = here.refresh()
-        found = {"choices": list_choices(people._facts), "bounds": people._facts.bounds}
+        found: dict[str, Any] = {"choices": list_choices(people._facts), "bounds": people._facts.bounds}
         found |= {"quota": tell_quota(people.ledger, visit.holder.name), "unit": name_unit(people._facts.measure)}
         try:
             document = read_question(asked, people)
