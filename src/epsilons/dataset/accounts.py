@@ -132,6 +132,12 @@ def tell_quotas(ledger: Ledger) -> list[dict[str, Any]]:
     ]
 
 
+def tell_quota(ledger: Ledger, analyst: str) -> dict[str, Any] | None:
+    """The same of one name; None if nothing limits it."""
+    mine = [one for one in tell_quotas(ledger) if one["analyst"] == analyst]
+    return next((one for one in mine if not one["epsilon"] is one["questions"] is None), None)
+
+
 def tell_past(past: Past) -> dict[str, Any]:
     """A question that was charged."""
     return {
