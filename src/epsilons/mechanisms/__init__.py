@@ -8,9 +8,11 @@ from importlib import import_module
 from pkgutil import iter_modules
 
 from epsilons.arguments.plugins import load_plugins
+from epsilons.mechanisms import base
 from epsilons.mechanisms import exponential as exponential
 from epsilons.mechanisms import weighted as weighted
 
 for _module in iter_modules(__path__):
     import_module(f"{__name__}.{_module.name}")
+base.OWN.update(base.REGISTERED)
 load_plugins("epsilons.mechanisms")  # a module that registers, or a class that is registered where it is defined

@@ -14,9 +14,9 @@ import pytest
 
 import epsilons as eps
 from epsilons.auditing.plugins import STAND_INS, approve
-from epsilons.mechanisms.base import register
+from epsilons.mechanisms.base import OWN, register
 from epsilons.mechanisms.minimum import Minimum
-from epsilons.mechanisms.vetting import is_own, is_vetted
+from epsilons.mechanisms.vetting import is_vetted
 from epsilons.statistics.base import Question
 from epsilons.statistics.catalogue import CATALOGUE
 from epsilons.statistics.count import Count
@@ -51,10 +51,10 @@ def test_one_that_cannot_be_looked_at_is_not_chosen() -> None:
     assert eps.count([1, 0, 1], [0.5, 1.0, 1.0]).mechanism != "hidden"
 
 
-def test_a_file_of_the_package_is_told_from_what_says_it_is_one() -> None:
-    assert is_own(Minimum)
-    assert not is_own(type("Minimum", (Minimum,), {"__module__": Minimum.__module__}))
-    assert not is_own(type("Other", (Minimum,), {"__module__": "epsilons.mechanisms.nowhere"}))
+def test_what_says_that_it_is_of_the_package_is_from_outside_all_the_same() -> None:
+    assert set(OWN) >= {Minimum}
+    assert outside("inside", AlphaOfTheData, __module__="epsilons.mechanisms.minimum") not in OWN
+    assert eps.count([1, 0, 1], [0.5, 1.0, 1.0]).mechanism != "inside"
 
 
 def test_every_mechanism_of_the_package_would_be_approved() -> None:
