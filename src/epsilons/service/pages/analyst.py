@@ -8,11 +8,13 @@ from typing import Any
 from urllib.parse import quote, urlencode
 
 from epsilons.dataset import Dataset
+from epsilons.dataset.accounts import tell_quota
 from epsilons.dataset.documents import Asked, write_facts
 from epsilons.display import group_levels, show, show_span
 from epsilons.errors import EpsilonsError
-from epsilons.guarantee import NANO, to_epsilon
+from epsilons.guarantee import NANO
 from epsilons.ledger.balances import questions_left
+from epsilons.measure import PURE, ZCDP, Measure
 from epsilons.noise import system
 from epsilons.release.answer import Release, tell_question
 from epsilons.release.stored import StoredAnswers
@@ -20,19 +22,26 @@ from epsilons.service.gateway import GatewayApp, Visit, of_dataset
 from epsilons.service.holdings import Holding
 from epsilons.service.pages.asking import FIELDS, list_choices, read_question, write_code
 from epsilons.service.pages.charts import draw_answer
-from epsilons.service.pages.layout import go_to, show_page, to_plain
+from epsilons.service.pages.layout import go_to, keep_apart, show_page, to_plain
 from epsilons.service.questions import ask as ask_now
 from epsilons.service.questions import tell_job
 from epsilons.service.serving import Reply, as_json, problem
 
 #: After so many seconds a page says that the answer is worked on.
 _PATIENCE = 10
+#: In what charges are, as a sign.
+SYMBOLS = {PURE: "ε", ZCDP: "ρ"}
 #: So many answers on a page of the history.
 _PAGE = 50
 
 
 def place_of(here: Holding) -> str:
     return f"/data/{quote(here.name, safe='')}"
+
+
+def name_unit(measure: Measure) -> str:
+    """In what charges are, as a word."""
+    return "epsilon" if measure.delta is None else "rho"
 
 
 def api_of(here: Holding) -> str:
@@ -50,18 +59,19 @@ async def show_datasets(app: GatewayApp, visit: Visit) -> Reply:
 async def show_dataset(app: GatewayApp, visit: Visit, here: Holding) -> Reply:
     """The catalogue: columns with bounds and keys, people by level."""
 
-    def describe() -> tuple[dict[str, Any], list[Any], list[Any]]:
+    def describe() -> dict[str, Any]:
         people = here.refresh()
         described = people.describe()
-        facts = write_facts(people._facts, described)
         levels, _ = described.sheets()
-        return facts, list(levels.head), [list(row) for row in levels.rows]
+        told = {"facts": write_facts(people._facts, described), "notes": described.tell_accounts()}
+        return {**told, "head": list(levels.head), "rows": [list(row) for row in levels.rows]}
 
     async with here.turns.short():
-        facts, head, rows = await app.work(describe)
+        found = await app.work(describe)
+    facts = found["facts"]
     columns = [{**one, **_tell_column(one["name"], facts)} for one in facts["columns"]]
     listed = (("Dataset", api_of(here)), ("Left", f"{api_of(here)}/remaining"))
-    named: dict[str, Any] = {"facts": facts, "columns": columns, "head": head, "rows": rows, "place": place_of(here)}
+    named = {**found, "columns": columns, "place": place_of(here)}
     return show_page(visit, "dataset.html", here.name, json=listed, **named)
 
 
@@ -95,7 +105,7 @@ async def tell_plan(app: GatewayApp, visit: Visit, here: Holding) -> Reply:
         document = read_question(visit.fields, people)
         return {"question": document, "plan": _plan(people, document, visit.holder.name)}
 
-    async with here.turns.short():
+    async with here.turns.long():
         return as_json(to_plain(await app.work(plan)))
 
 
@@ -104,19 +114,20 @@ async def _show_question(app: GatewayApp, visit: Visit, here: Holding, refused: 
 
     def look() -> dict[str, Any]:
         people = here.refresh()
-        found = {"choices": list_choices(people._facts), "bounds": people._facts.bounds}
+        found: dict[str, Any] = {"choices": list_choices(people._facts), "bounds": people._facts.bounds}
+        found |= {"quota": tell_quota(people.ledger, visit.holder.name), "unit": name_unit(people._facts.measure)}
         try:
             document = read_question(asked, people)
             plan = _plan(people, document, visit.holder.name)
         except EpsilonsError as error:
-            return {**found, "plan": None, "why": error}
-        code = write_code(document, people._facts, visit.origin)
+            return {**found, "plan": None, "why": keep_apart(error)}
+        code = write_code(document, people, visit.origin)
         named = document["arguments"]
         what = tell_question(plan["statistic"], named.get("column"), named.get("where", ""), list(named.get("by", ())))
-        told = {"plan": plan, "why": None, "what": what, "code": code, "price": _price(plan)}
+        told = {"plan": plan, "why": None, "what": what, "code": code, "price": _price(plan, people._facts.measure)}
         return {**found, **told, "left": _tell_left(people, plan)}
 
-    async with here.turns.short():
+    async with here.turns.long():
         found = await app.work(look)
     listed = (("Plan", f"{api_of(here)}/plan?{urlencode(_filled(asked))}"), ("Dataset", api_of(here)))
     named = {"asked": asked, "once": system().bytes(16).hex(), "refused": refused, "place": place_of(here), **found}
@@ -136,26 +147,24 @@ def _asked_row(plan: Mapping[str, Any]) -> Any:
     return next((row for row in rows if row["mechanism"] == plan["mechanism"]), rows[0])
 
 
-def _price(plan: Mapping[str, Any]) -> str:
+def _price(plan: Mapping[str, Any], measure: Measure) -> str:
     charges = [charge for _, charge in _asked_row(plan)["charges"] if charge]
-    return f"ε {show_span(charges)} of each person used" if charges else "nothing"
+    return f"{SYMBOLS[measure.name]} {show_span(charges)} of each person used" if charges else "nothing"
 
 
 def _tell_left(people: Dataset, plan: Mapping[str, Any]) -> list[list[str]]:
     """By level, few people together: what it charges, and how many such questions are left on average."""
-    left, charged = (
-        people.remaining(),
-        {round(one * NANO): round(cost * NANO) for one, cost in _asked_row(plan)["charges"]},
-    )
-    often, names = questions_left(left.cohorts, charged), people._registry.names
-    called = [(names.get(to_epsilon(one.granted), show(to_epsilon(one.granted))), one.people) for one in left.levels]
+    left, paid = people.remaining(), {round(one * NANO): cost for one, cost in _asked_row(plan)["charges"]}
+    costs = {one.granted: paid.get(round(one.epsilon * NANO), 0.0) for one in left.levels}
+    often = questions_left(left.cohorts, {granted: round(cost * left.measure.one) for granted, cost in costs.items()})
+    names = people._registry.names
+    called = [(names.get(one.epsilon, show(one.epsilon)), one.people) for one in left.levels]
     rows = []
     for name, places in group_levels(called):
         those = [left.levels[place] for place in places]
-        costs = [to_epsilon(charged.get(one.granted, 0)) for one in those]
         more = [often[one.granted] for one in those if one.granted in often]
-        spans = show_span(costs), show_span([one.average for one in those]), show_span(more) if more else "–"
-        rows.append([name, show(sum(one.people for one in those)), *spans])
+        spans = [show_span([costs[one.granted] for one in those]), show_span([one.average for one in those])]
+        rows.append([name, show(sum(one.people for one in those)), *spans, show_span(more) if more else "–"])
     return rows
 
 
@@ -167,7 +176,7 @@ async def ask(app: GatewayApp, visit: Visit, here: Holding) -> Reply:
     try:
         document = read_question(fields, await app.work(here.refresh))
     except EpsilonsError as error:
-        return await _show_question(app, visit, here, error, 422)
+        return await _show_question(app, visit, here, keep_apart(error), 422)
     body = json.dumps({**document, "planned": planned}).encode()
     headers = {**visit.headers, b"idempotency-key": fields.get("once", "").encode("latin-1", "replace")}
     headers[b"prefer"] = b"respond-async, wait=%d" % _PATIENCE
@@ -178,6 +187,8 @@ async def ask(app: GatewayApp, visit: Visit, here: Holding) -> Reply:
 
 async def _go_on(app: GatewayApp, visit: Visit, here: Holding, reply: Reply, query: str) -> Reply:
     told = json.loads(reply.body)
+    if reply.status == 200 and "release" not in told:  # a batch, which was asked from code
+        return go_to(f"{place_of(here)}/answers")
     if reply.status == 200:
         return go_to(f"{place_of(here)}/answers/{told['release']['number']}?{query}")
     if reply.status == 202:
@@ -228,7 +239,8 @@ async def show_answer(app: GatewayApp, visit: Visit, here: Holding) -> Reply:
         people = here.refresh()
         try:
             release = StoredAnswers.of(people.ledger, number, people._registry.dataset)[number]
-        except EpsilonsError:
+        except EpsilonsError as error:
+            keep_apart(error)
             return None
         return {"release": release, **_tell_answer(people, release, visit)}
 
@@ -245,7 +257,7 @@ async def show_answer(app: GatewayApp, visit: Visit, here: Holding) -> Reply:
 def _tell_answer(people: Dataset, release: Release, visit: Visit) -> dict[str, Any]:
     sheet = release.sheets()[0]
     try:
-        code = write_code(read_question(visit.fields, people), people._facts, visit.origin)
+        code = write_code(read_question(visit.fields, people), people, visit.origin)
     except EpsilonsError:
         code = []
     return {
@@ -253,6 +265,7 @@ def _tell_answer(people: Dataset, release: Release, visit: Visit) -> dict[str, A
         "head": sheet.head,
         "rows": sheet.rows,
         "charges": _tell_charges(people, release),
+        "unit": name_unit(release.guarantee.measure),
         "code": code if "statistic" in visit.fields else [],
     }
 
