@@ -114,11 +114,17 @@ FIGURES = {
         "shape",
         "requests",
     ),
+    "figure_12_pages": Figure(
+        12,
+        "forms and addresses of a gateway's pages, with fields that nobody means: no fault of its own",
+        "forms",
+    ),
     "figure_13_gateway": Figure(
         13,
         "two worlds behind a gateway that differ in one private bit, hostile conditions and ones that take 5 ms more "
-        "on it included: 200 answers of each are timed, and no two-sample test (signed ranks, Kolmogorov-Smirnov, "
-        "the earliest tenth and twentieth; Holm-corrected, 1%) tells them apart; planted leaks of 5 ms are caught",
+        "on it included: 200 answers of each are timed, by what is worked and waited for, with a drawn network, and "
+        "no two-sample test (signed ranks, Kolmogorov-Smirnov, the earliest tenth and twentieth; Holm-corrected, 1%) "
+        "tells them apart; planted leaks of 5 ms are caught",
         "pairs of worlds",
     ),
     "figure_13_spark": Figure(13, "the same where Spark reads the rows", "pairs of worlds"),

@@ -80,6 +80,10 @@ class Books(RuleBasedStateMachine):
     def set_grants(self, people: list[bytes], granted: int | None) -> None:
         self.model.set_grants(people, granted)
 
+    @rule(people=some_people, granted=grant)
+    def consent_anew(self, people: list[bytes], granted: int | None) -> None:
+        self.model.set_grants(people, granted, anew=True)
+
     @rule(people=some_people)
     def withdraw(self, people: list[bytes]) -> None:
         self.model.withdraw(people)
