@@ -41,7 +41,7 @@ def say_levels(people: Registry | Registered, said: Mapping[Any, Any], anew: boo
 
 
 def set_quota(ledger: Ledger, analyst: str, epsilon: float | None, questions: int | None) -> None:
-    """At most so much epsilon, or the rho that it is worth, and so many questions, by a name; None of either lifts it."""
+    """At most so much epsilon, or the rho it is worth, and so many questions, by a name; None of either lifts it."""
     try:
         most = None if epsilon is None else check_real(epsilon)
     except TypeError:
