@@ -160,7 +160,7 @@ class Order(Statistic):
         return replace(self, for_interval=part) if self.between_ends else self
 
     def identity(self) -> str:
-        """As ever where nothing pays for an interval, nobody is imputed and all is its own: ledgers hold such questions."""
+        """As ever where nothing pays for an interval, nobody is imputed and no epsilon is shared: ledgers hold it."""
         paid = f" for_interval={self.for_interval}" if self.has_bracket else ""
         part = f" portion={self.portion}" if self.portion != 1 else ""
         return f"{self!r}{paid}{' imputed' if self.imputes else ''}{part}"
