@@ -18,6 +18,7 @@ _FILES = (
     "unbounded",
     "histogram",
     "regression",
+    "covariance",
 )
 
 #: Every statistic by name.
