@@ -177,7 +177,7 @@ class Covariance(Correlation):
     made_from: ClassVar[type[NoisyMoments]] = NoisyMoments
 
     @property
-    def terms(self) -> tuple[tuple[int, int, int], ...]:  # type: ignore[override]
+    def terms(self) -> tuple[tuple[int, int, int], ...]:
         return (1, 0, 0), (1, 0, 1), (1, 0, 2), (2, 1, 2)
 
     @property
