@@ -12,11 +12,11 @@ from epsilons.dataset.registered import Registered
 from epsilons.dataset.registry import Registry
 from epsilons.dataset.snapshot import verify_snapshots
 from epsilons.errors import LedgerError, PreferenceError
-from epsilons.ledger.balances import Remaining, Statement
+from epsilons.ledger.balances import Anew, Remaining, Statement
 from epsilons.ledger.consent import Term
 from epsilons.ledger.ledger import Ledger
 from epsilons.ledger.values import Enrolment, Past, Registration, list_active
-from epsilons.measure import PLAIN, Measure
+from epsilons.measure import NANO, PLAIN, Measure
 from epsilons.release.door import asked_of
 
 # What is done --------------------------------------------------------------------------------------------------------
@@ -33,23 +33,23 @@ def register_declared(
     return made, done
 
 
-def say_levels(people: Registry | Registered, said: Mapping[Any, Any]) -> Enrolment:
+def say_levels(people: Registry | Registered, said: Mapping[Any, Any], anew: bool = False) -> Enrolment:
     """What people chose, {id: name of a level, or epsilon}. Who wants to be public says so by that name."""
     if any(level == math.inf for level in said.values()):
         raise PreferenceError("Nobody becomes public by a number.", suggest="public for LEVEL")
-    return people.set_level(said)
+    return people.set_level(said, anew=anew)
 
 
 def set_quota(ledger: Ledger, analyst: str, epsilon: float | None, questions: int | None) -> None:
-    """At most so much epsilon, and so many questions, by a name; None of either lifts it."""
+    """At most so much epsilon, or the rho it is worth, and so many questions, by a name; None of either lifts it."""
     try:
         most = None if epsilon is None else check_real(epsilon)
     except TypeError:
         most = math.nan
     if most is not None and not 0 <= most < math.inf:
         raise LedgerError("This quota cannot be kept.", rule="A quota is a number from 0, or none.", suggest="0.5")
-    nano = None if most is None else int(Decimal(repr(most)) * _measure(ledger).one)
-    ledger.set_quota(analyst, nano=nano, questions=questions)
+    nano = None if most is None else int(Decimal(repr(most)) * NANO)
+    ledger.set_quota(analyst, nano=_measure(ledger).units(nano) if nano else nano, questions=questions)
 
 
 # What is told --------------------------------------------------------------------------------------------------------
@@ -80,9 +80,15 @@ def tell_statement(statement: Statement) -> dict[str, Any]:
         "redefined": [in_epsilons(one, "before", "granted") for one in statement.redefined],
         "not_dp_since": statement.not_dp_since,
         "sentences": list(statement.sentences),
+        **({"lost": True} if statement.lost else {}),
+        **({} if statement.anew is None else {"anew": _tell_anew(statement.anew, measure)}),
         **counted,
         **({} if statement.term is None else {"renews": _tell_term(statement.term, measure)}),
     }
+
+
+def _tell_anew(anew: Anew, measure: Measure) -> dict[str, Any]:
+    return {"at": anew.at, "charged_before": measure.amount(anew.charged)}
 
 
 def _tell_term(term: Term, measure: Measure) -> dict[str, Any]:
@@ -120,10 +126,16 @@ def tell_quotas(ledger: Ledger) -> list[dict[str, Any]]:
     """What analysts may use, and have used."""
     measure = _measure(ledger)
     return [
-        {"analyst": quota.analyst, "epsilon": _amount(quota.nano, measure), "questions": quota.questions}
-        | {"used_epsilon": measure.amount(quota.used_nano), "used_questions": quota.used_questions}
+        {"analyst": quota.analyst, "epsilon": _worth(quota.nano, measure), "questions": quota.questions}
+        | {"used_epsilon": _worth(quota.used_nano, measure), "used_questions": quota.used_questions}
         for quota in ledger.quotas()
     ]
+
+
+def tell_quota(ledger: Ledger, analyst: str) -> dict[str, Any] | None:
+    """The same of one name; None if nothing limits it."""
+    mine = [one for one in tell_quotas(ledger) if one["analyst"] == analyst]
+    return next((one for one in mine if not one["epsilon"] is one["questions"] is None), None)
 
 
 def tell_past(past: Past) -> dict[str, Any]:
@@ -156,6 +168,11 @@ def _measure(ledger: Ledger) -> Measure:
 
 def _finite(granted: int | None, measure: Measure) -> float | None:
     return None if granted is None else measure.grant(granted)
+
+
+def _worth(units: int | None, measure: Measure) -> float | None:
+    """In epsilon, also where rho is counted."""
+    return None if units is None else measure.epsilon(units) / NANO
 
 
 def _amount(units: int | None, measure: Measure) -> float | None:
