@@ -9,10 +9,12 @@ from __future__ import annotations
 import hashlib
 import json
 import os
+import pickle
 import signal
 import subprocess
 import sys
 import tempfile
+import time
 from collections.abc import Callable
 from contextlib import closing
 from fractions import Fraction
@@ -20,7 +22,7 @@ from pathlib import Path
 from typing import Any
 
 import epsilons.ledger
-from epsilons.errors import BudgetExceeded
+from epsilons.errors import BudgetExceeded, LedgerError
 from epsilons.ledger import StalePlanError
 from epsilons.ledger.ledger import Ledger
 from support import faults
@@ -77,6 +79,42 @@ def ask(book: Ledger, job: dict[str, Any], note: Note) -> None:
         note("released", name, answer.hex())
 
 
+def ask_again(book: Ledger, job: dict[str, Any], note: Note) -> None:
+    """Ask, wait until the ledger was put back, and ask something new: a refusal is noted."""
+    flags = Path(job["flags"])
+    wait_for(flags / "copied")
+    ask(book, job, note)
+    (flags / f"ready {job['name']}").touch()
+    wait_for(flags / "back")
+    for turn in ("as it is", "opened anew"):
+        try:
+            if turn == "opened anew":
+                book = epsilons.ledger.open(job["url"], witness=job["anchor"])
+            ask(book, {"questions": [f"{job['questions'][0]} {turn}"]}, note)
+        except LedgerError:
+            note("refused", turn)
+
+
+def roll_back(book: Ledger, job: dict[str, Any], note: Note) -> None:
+    """Copy the ledger, wait until clients have asked, and put the copy back."""
+    from support.ledger_copies import copied, put_back
+
+    flags, kept = Path(job["flags"]), copied(job["url"])
+    (flags / "copied").touch()
+    for name in job["names"]:
+        wait_for(flags / f"ready {name}")
+    newest = copied(job["url"])
+    put_back(job["url"], kept)
+    (flags / "back").touch()
+    (flags / "newest").write_bytes(pickle.dumps(newest))
+    note("back")
+
+
+def wait_for(path: Path) -> None:
+    while not path.exists():
+        time.sleep(0.01)
+
+
 def client(job: dict[str, Any], notes: Path) -> None:
     """The life of one process."""
     file = os.open(notes, os.O_WRONLY | os.O_CREAT | os.O_APPEND)
@@ -84,8 +122,8 @@ def client(job: dict[str, Any], notes: Path) -> None:
     def note(*words: Any) -> None:
         os.write(file, (json.dumps(words) + "\n").encode())
 
-    book = epsilons.ledger.open(job["url"], anchor=job.get("anchor"))
-    {"spend": spend, "ask": ask}[job["work"]](book, job, note)
+    book = epsilons.ledger.open(job["url"], witness=job.get("anchor"))
+    {"spend": spend, "ask": ask, "ask again": ask_again, "roll back": roll_back}[job["work"]](book, job, note)
     note("done")
 
 

@@ -52,7 +52,7 @@ class Books(RuleBasedStateMachine):
         self.model = Model(self.open())
 
     def open(self, **more: bool) -> Ledger:
-        return epsilons.ledger.open(self.url, anchor=self.anchor if self.url else None, **more)
+        return epsilons.ledger.open(self.url, witness=self.anchor if self.url else None, **more)
 
     def teardown(self) -> None:
         if hasattr(self, "model"):

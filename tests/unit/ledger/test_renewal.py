@@ -49,7 +49,7 @@ def clock() -> Clock:
 
 @pytest.fixture
 def book(tmp_path: Path, clock: Clock) -> Iterator[Ledger]:
-    made = ledgers.open(f"sqlite:///{tmp_path}/a.ledger", anchor=tmp_path / "head", clock=clock)
+    made = ledgers.open(f"sqlite:///{tmp_path}/a.ledger", witness=tmp_path / "head", clock=clock)
     yield made
     made.verify()
     made.close()
@@ -274,7 +274,7 @@ PLANTED: dict[str, tuple[Any, str, Any]] = {
 def test_a_renewal_that_gives_too_much_does_not_add_up(
     case: str, tmp_path: Path, clock: Clock, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    book = ledgers.open(f"sqlite:///{tmp_path}/a.ledger", anchor=tmp_path / "head", clock=clock)
+    book = ledgers.open(f"sqlite:///{tmp_path}/a.ledger", witness=tmp_path / "head", clock=clock)
     with register(book, renews={"yearly": "year"}) as people:
         ask(people)
         clock.set("2026-12-31" if case == "the same period again" else "2027-01-01")
