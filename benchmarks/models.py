@@ -24,7 +24,7 @@ import numpy as np
 from numpy.typing import NDArray
 from report import facts
 from rosters import SHARES, THREE, generator
-from timing import Group, Limit, Row, Size, again, time_by_turns
+from timing import Group, Limit, Row, Size, again, time_both, time_by_turns
 
 import epsilons as eps
 from epsilons.estimators import PersonalizedLinearRegression, PersonalizedLogisticRegression
@@ -48,6 +48,7 @@ def _fits(size: Size) -> Iterator[Row]:
         "one epsilon for all": 1.0,
         "3 levels": random.choice(THREE, people, p=SHARES),
         "100 levels": random.integers(1, 101, people) / 100,
+        "256 levels": random.integers(1, 257, people) / 256,
     }
     for name, epsilons in rosters.items():
         models: dict[str, Callable[[], object]] = {
@@ -55,9 +56,9 @@ def _fits(size: Size) -> Iterator[Row]:
             "logistic": partial(_logistic, X, y > 50, epsilons),
         }
         for kind, fit in models.items():
-            yield time_by_turns(
+            yield from time_both(
                 f"{kind} fit, {people:,} × 13, {name}",
-                again(fit),
+                fit,
                 lambda: X.T @ X,
                 against="numpy's X.T @ X of the same data",
                 repetitions=size.repetitions(9),

@@ -1,8 +1,8 @@
 """How a measurement is made: ours and the yardstick by turns, the median of several repetitions.
 
-What is taken is the time on the processor (user and system), to which other programs on the machine add little. Nothing
-measured here waits for anything or uses a second core, so on an idle machine it is the time on the wall; `wall` is kept
-beside it to show how busy the machine was.
+What is taken is the time on the processor (user and system), to which other programs on the machine add little. What
+neither waits for anything nor uses a second core takes as long by the clock on the wall, on an idle machine; `wall` is
+kept beside it to show how busy the machine was.
 """
 
 from __future__ import annotations
@@ -108,6 +108,18 @@ def time_by_turns(
     `ours()` prepares one repetition, outside the clock, and gives what is timed. One repetition of each goes before,
     unmeasured: it loads what the first use loads.
     """
+    return time_row(what, *_take_turns(ours, yardstick, repetitions), against=against, **facts)
+
+
+def time_both(what: str, ours: Action, yardstick: Action, *, repetitions: int, **facts: Any) -> Iterator[Row]:
+    """What uses every processor: the same turns by the processors' time together, and by the clock on the wall."""
+    mine, theirs = _take_turns(again(ours), yardstick, repetitions)
+    yield time_row(what, mine, theirs, **facts)
+    walls = [[one.wall for one in some] for some in (mine, theirs)]
+    yield row_of(f"{what}, on the wall", *walls, **facts)
+
+
+def _take_turns(ours: Callable[[], Action], yardstick: Action, repetitions: int) -> tuple[list[Seconds], list[Seconds]]:
     ours()()
     yardstick()
     mine, theirs = [], []
@@ -115,7 +127,7 @@ def time_by_turns(
         action = ours()
         mine.append(seconds(action))
         theirs.append(seconds(yardstick))
-    return time_row(what, mine, theirs, against=against, **facts)
+    return mine, theirs
 
 
 def time_row(what: str, mine: list[Seconds], theirs: list[Seconds], **facts: Any) -> Row:

@@ -13,7 +13,10 @@ from epsilons.arguments.spans import days, hours, months, quarters, ranges, week
 from epsilons.arrays import functions
 from epsilons.arrays.functions import *  # noqa: F403 one for each statistic of the catalogue, and `plan`
 from epsilons.arrays.individual import individually
+from epsilons.arrays.noisy import noisy
 from epsilons.arrays.personalize import personalize
+from epsilons.arrays.research import audit, distribution, simulate
+from epsilons.arrays.select import select
 from epsilons.errors import (
     BudgetExceeded,
     DataError,
@@ -36,8 +39,9 @@ __version__ = "0.1.0"
 
 __all__ = [
     "PUBLIC", "BudgetExceeded", "DataError", "Dataset", "EpsilonsError", "Guarantee", "LedgerError", "Plan",
-    "PlanError", "PreferenceError", "Preferences", "ProtocolError", "Release", "Roster", "connect", "days", "hours",
-    "individually", "ledger", "mechanisms", "months", "personalize", "quarters", "ranges", "weekdays", "weeks", "years",
+    "PlanError", "PreferenceError", "Preferences", "ProtocolError", "Release", "Roster", "audit", "connect", "days",
+    "distribution", "hours", "individually", "ledger", "mechanisms", "months", "noisy", "personalize", "quarters",
+    "ranges", "select", "simulate", "weekdays", "weeks", "years",
 ]  # fmt: skip
 __all__ += functions.__all__
 

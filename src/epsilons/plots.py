@@ -14,7 +14,6 @@ import numpy as np
 from numpy.typing import NDArray
 
 from epsilons.errors import PlanError
-from epsilons.guarantee import to_epsilon
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -115,6 +114,32 @@ def plot_plan(
     return axes
 
 
+def plot_law(outcomes: Sequence[Any], chances: Sequence[float] | Any, axes: Axes | None = None) -> Axes:
+    """Chances by outcome: numbers along a line, all else by name, the likeliest first."""
+    axes = new_axes() if axes is None else axes
+    numbers = all(isinstance(outcome, int | float) for outcome in outcomes)
+    pairs = sorted(zip(outcomes, chances, strict=True), key=lambda pair: pair[0] if numbers else -pair[1])[:200]
+    shown = [outcome if numbers else str(outcome) for outcome, _ in pairs]
+    axes.vlines(shown, 0, [chance for _, chance in pairs], color="tab:blue", linewidth=2)
+    axes.set(xlabel="answer", ylabel="chance", ylim=(0, None))
+    return axes
+
+
+def plot_audit(labels: Sequence[str], parts: Sequence[float], bounds: Sequence[bool], axes: Axes | None = None) -> Axes:
+    """Losses that an audit found, as parts of what is charged; lower bounds are open marks, what is refuted is red."""
+    axes = new_axes(8.0, 1.2 + 0.28 * len(labels)) if axes is None else axes
+    most = max([1.0, *(part for part in parts if math.isfinite(part))])
+    for place, (part, bound) in enumerate(zip(parts, bounds, strict=True)):
+        color, end = "tab:red" if part > 1 else "tab:blue", min(part, 1.1 * most)
+        axes.plot([0, end], [place, place], color=color, linewidth=1.2)
+        axes.plot([end], [place], marker="o", color=color, fillstyle="none" if bound else "full", linestyle="")
+    axes.axvline(1.0, color="grey", linestyle="--", linewidth=1)
+    axes.set_yticks(range(len(labels)), labels)
+    axes.invert_yaxis()
+    axes.set(xlabel="largest loss found, as a part of what is charged", xlim=(0, 1.15 * most))
+    return axes
+
+
 def plot_spending(history: Sequence[Past], cohorts: Sequence[Cohort] = (), axes: Axes | None = None) -> Axes:
     """Draw how much of each grant the releases took, one after the other: a line of steps per level.
 
@@ -130,7 +155,8 @@ def plot_spending(history: Sequence[Past], cohorts: Sequence[Cohort] = (), axes:
         shown = [100 * min(nano, granted) / granted for nano in lines[granted]]
         # Levels often spend in step; lines of falling width stay visible under each other.
         width = 1.5 + 3 * (len(levels) - 1 - place) / max(1, len(levels) - 1)
-        axes.step(numbers, shown, where="post", label=f"epsilon {to_epsilon(granted):g}", linewidth=width)
+        label = f"epsilon {counted[0].measure.grant(granted):g}"
+        axes.step(numbers, shown, where="post", label=label, linewidth=width)
     marked = next((past.not_dp_since for past in counted if past.not_dp_since is not None), None)
     if marked is not None:
         axes.axvline(marked, color="black", linestyle=":", label=f"not DP since release {marked}")
@@ -144,7 +170,11 @@ def plot_spending(history: Sequence[Past], cohorts: Sequence[Cohort] = (), axes:
 
 
 def list_spent(counted: Sequence[Past], cohorts: Sequence[Cohort]) -> dict[int, list[float]]:
-    """{grant: what those who paid most had spent, before the first release and after each}; NaN: no people yet."""
+    """{grant: what those who paid most had spent, before the first release and after each}; NaN: no people yet.
+
+    A cohort that nobody is in any more, as `cohorts` tell, counts until it last paid: its people went to another one,
+    where a period has begun to one in which nothing is spent.
+    """
     grants = {which: granted for past in counted for which, granted in past.grants.items()}
     total = dict.fromkeys(grants, 0)
     for cohort in (one for one in cohorts if one.id in grants):
@@ -152,12 +182,15 @@ def list_spent(counted: Sequence[Past], cohorts: Sequence[Cohort]) -> dict[int, 
         total[cohort.id] = cohort.spent + cohort.reserved - paid
     there = {which for which, before in total.items() if not before}
     lines: dict[int, list[float]] = {granted: [] for granted in grants.values()}
-    for charges in ({}, *(past.cohorts for past in counted)):
-        there |= charges.keys()
+    stay = {one.id for one in cohorts} or {*grants}
+    last = {which: place for place, past in enumerate(counted, 1) for which in past.cohorts if which not in stay}
+    for place, charges in enumerate(({}, *(past.cohorts for past in counted))):
+        there = {which for which in {*there, *charges} if last.get(which, place) >= place}
         for which, nano in charges.items():
             total[which] += nano
         for granted, line in lines.items():
-            line.append(max((total[which] for which in there if grants[which] == granted), default=math.nan))
+            most = max((total[which] for which in there if grants[which] == granted), default=math.nan)
+            line.append(line[-1] if line and math.isnan(most) else most)
     return lines
 
 
@@ -212,8 +245,11 @@ def plot_change(
         axes.plot(other, place, "o", color=pick_color(name), markersize=9)
     axes.set_yticks(range(len(names)), names)
     axes.set(ylim=(len(names) - 0.5, -0.5), xscale="log", xlabel="predicted error: ring now, dot after the change")
+    from matplotlib.ticker import LogLocator, NullLocator
+
+    axes.xaxis.set_major_locator(LogLocator(subs=(1, 2, 5)))  # errors of one question are seldom far apart
+    axes.xaxis.set_minor_locator(NullLocator())
     axes.xaxis.set_major_formatter("{x:,g}")
-    axes.xaxis.set_minor_formatter("")
     axes.margins(x=0.1)
     axes.tick_params(axis="y", length=0)
     axes.grid(axis="x")

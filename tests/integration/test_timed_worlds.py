@@ -26,11 +26,16 @@ def test_times_of_a_few_worlds(place: Path) -> None:
     hold(place, honest=3, planted=1, rounds=12, seed=1, level=0.001, leak=0.1)
 
 
+def test_worked_times_of_a_few_worlds(place: Path) -> None:
+    """By the time that is worked a leak of the figure's own size is seen at once, however busy the machine is."""
+    hold(place, honest=2, planted=1, rounds=30, seed=2, level=0.001, worked=True)
+
+
 @pytest.mark.soak
 @pytest.mark.figure("figure_13_gateway")
 @pytest.mark.parametrize("part", range(PARTS))
 def test_times_of_two_hundred_worlds(place: Path, part: int, record_property: Any) -> None:
-    hold(place, honest=50, planted=2, rounds=200, seed=100 + part, level=LEVEL / PARTS)
+    hold(place, honest=50, planted=2, rounds=200, seed=100 + part, level=LEVEL / PARTS, worked=True)
     record_property("size", 50)
 
 

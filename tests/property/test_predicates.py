@@ -35,6 +35,8 @@ _PARTS = (
     rf"LIKE is for text, and column {_NAME} holds {_FAMILY}", r"IS is followed by NULL or NOT NULL",
     rf"there is no column {_NAME}(?:, spelled exactly so)?", r"a column is named without a table before it",
     rf"column {_NAME} holds {_FAMILY}, which (?:is written [^.]{{0,25}}(?:\.5)?|has no order)",
+    rf"[A-Z]+ of column {_NAME} is written (?:\d+ or )?'?[-\w]+'?",
+    rf"[A-Z]+ is not for column {_NAME}, which holds {_FAMILY}",
     r"nothing is compared with NULL \(IS NULL asks for it\)", r"IN is followed by literals in parentheses",
 )  # fmt: skip
 FIXED = re.compile(
@@ -235,7 +237,18 @@ HOSTILE = [
     "union = 'a'::VARCHAR", "(age, small) = (1, 2)", "(age) IN ((1, 2))", "ROW(age) = ROW(1)",
     "struct_pack(a := 1) = 1",
     "age = MAX(age)", "age = COUNT(*)", "age = SUM(1) OVER ()", "age AT TIME ZONE 'x' = 1", "TABLESAMPLE 1",
-    "@@version = 1",
+    "@@version = 1", "MONTH(born)", "MONTH(born) IS NULL", "MONTH(born) = MONTH(born)", "MONTH(born) = born",
+    "MONTH(born) = '2000-2'", "MONTH(born) = '2000-13'", "MONTH(born) = '9999-12'", "MONTH(born) = TRUE",
+    "MONTH(born) = 1 + 1", "MONTH(born + 1) = 2", "MONTH(MONTH(born)) = 2", "MONTH('2000-01-01') = 1",
+    "MONTH(DATE '2000-01-01') = 1", "MONTH(born, 1) = 1", "MONTH() = 1", "MONTH(*) = 1", "MONTH(nothing) = 1",
+    "MONTH(age) = 1", "MONTH(union) = 1", "MONTH(source.born) = 1", "MONTH(DISTINCT born) = 1",
+    "MONTH(born) LIKE '1%'",
+    "WEEK(born) = '2000-W60'", "WEEK(born) = '2000-W09-1'", "WEEK(born, 1) = 1", "WEEKDAY(born) = 1",
+    "WEEKDAY(born) = 'monday'", "WEEKDAY(born) IN ('Monday', 2)", "QUARTER(born) = '2000-Q5'", "YEAR(born) = '2000'",
+    "HOUR(born) = 1", "DAYOFWEEK(born) = 1", "DAYOFYEAR(born) = 1", "EXTRACT(CENTURY FROM born) = 20",
+    "EXTRACT(MONTH FROM born + 1) = 2", "EXTRACT(MONTH FROM (SELECT 1)) = 2", "EXTRACT('month' FROM 5) = 2",
+    "date_trunc('month', born) = '2000-02-01'", "strftime(born, '%Y') = '2000'", "MINUTE(born) = 1",
+    "MONTH(born) OVER () = 1", "sys.MONTH(born) = 1", "WEEKDAY(born, born) = 'Monday'", "MONTH(born) = NULL",
 ]  # fmt: skip
 #: Patterns that could cost more on one person's text than on all others', or mean one thing here and another there.
 PATTERNS = [
@@ -309,12 +322,15 @@ PIECES = [
     "PRAGMA", "\u00a0", "\u200b", "\uff07", "\u2019", "\x00", "\n", "\t", "ESCAPE", "ILIKE", "ANY", "ALL",
     "x'00'", "e'\\n'",
     "age = 1", "union = 'a'", "age IN (1, 2)", "wage > 0.5", "NOT (", "SYMMETRIC", "COLLATE", "INTERVAL",
-    "DATE '2000-01-01'",
+    "DATE '2000-01-01'", "MONTH(", "MONTH(born)", "YEAR(born) = 2000", "WEEK(born) = '2000-W09'", "WEEKDAY(born)",
+    "EXTRACT(DAY FROM born)", "EXTRACT(", "HOUR(born)", "QUARTER(age)", "'2000-02'", "'Monday'", "'2000-Q1'",
+    "MONTH(born) = 2", "WEEKDAY(born) IN ('Monday')", "DAY(born) < '2000-03-01'", "NOT QUARTER(born) = 4",
 ]  # fmt: skip
 ALLOWED = (
     exp.BitwiseAnd, exp.BitwiseOr, exp.Not, exp.Paren, exp.EQ, exp.NEQ, exp.LT, exp.LTE, exp.GT, exp.GTE, exp.In,
     exp.Is, exp.StartsWith, exp.EndsWith, exp.Contains, exp.Null, exp.Boolean,
     exp.Column, exp.Identifier, exp.Literal, exp.Neg, exp.Cast, exp.DataType, exp.DataTypeParam,
+    exp.Extract, exp.DateDiff, exp.Mod, exp.Add, exp.Var,
 )  # fmt: skip
 
 
@@ -325,7 +341,9 @@ def hostile_texts(seed: int, number: int) -> Iterator[str]:
         if kind < 0.5:
             yield " ".join(random.choices(PIECES, k=random.randint(1, 12)))
         elif kind < 0.8:  # a condition with a piece put in, taken out or swapped
-            words = random.choice(["age = 1 AND union LIKE 'a%'", "NOT ( wage > 1.5 OR age IN ( 1 , 2 ) )"]).split(" ")
+            whole = ["age = 1 AND union LIKE 'a%'", "NOT ( wage > 1.5 OR age IN ( 1 , 2 ) )"]
+            whole += ["NOT MONTH( born ) IN ( 2 , '2000-03' ) OR WEEKDAY( born ) >= 'Monday'"]
+            words = random.choice(whole).split(" ")
             for _ in range(random.randint(1, 3)):
                 place = random.randrange(len(words) + 1)
                 words[place : place + random.randint(0, 1)] = random.choices(PIECES, k=random.randint(0, 2))
@@ -406,6 +424,9 @@ def test_any_text_at_all(engine: DuckDB, text: str) -> None:
         ("(" * 25 + "age = 1" + ")" * 25, "parentheses are more than 24 deep"),
         ("age = 3 3", "it cannot be read at character 9"),
         ("1 = 1", "a literal stands where a column is expected"),
+        ("MONTH(day) = 'a secret'", "MONTH of column 'day' is written 11 or '2026-11'"),
+        ("WEEKDAY(day) = 3", "WEEKDAY of column 'day' is written 'Monday'"),
+        ("HOUR(day) = 3", "HOUR is not for column 'day', which holds date"),
     ],
 )
 def test_the_part_is_named_and_no_literal_is_quoted(text: Any, part: str) -> None:

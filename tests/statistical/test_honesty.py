@@ -215,6 +215,12 @@ def test_a_stated_error_knows_that_the_part_left_out_is_related_too(setting: Set
     assert 0.95 <= measure(setting, 30, 5).stated_over_real() <= 1.25
 
 
+def test_a_stated_error_knows_that_no_level_has_fewer_ones_than_none() -> None:
+    """Of rare ones, related as far as can be: 20 times too large where levels could have had less than nothing."""
+    rare = Setting("count", "three", 400, fraction=0.02, relation=-1, mechanism="stretching", assume=1.0)
+    assert 0.95 <= measure(rare, 30, 5).stated_over_real() <= 4
+
+
 COUNTS = {0.0: 9.9, 0.3: 22.0, math.inf: 33.0}
 
 

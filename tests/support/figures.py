@@ -45,6 +45,12 @@ FIGURES = {
         "every mechanism, exact enumeration: no one loses more than they are charged",
         "pairs of data sets of three and four people",
     ),
+    "figure_3_concentrated": Figure(
+        3,
+        "accounts that count rho: squared reaches over variances in exact fractions, and divergences of order "
+        "statistics at several orders, over all neighbours: no one loses more rho than they are charged",
+        "mechanisms, statistics and rosters",
+    ),
     "figure_3_draws": Figure(
         3,
         "every mechanism, draws on its worst pairs: the 99.9% lower bound of the loss stays within the charge",
@@ -91,10 +97,21 @@ FIGURES = {
         "the engine is seen",
         "conditions",
     ),
+    "figure_9": Figure(
+        9,
+        "exact samplers, by chi-square: discrete Laplace, discrete Gaussian, coins, and draws from segments",
+        "laws, 10,000,000 draws of each",
+    ),
     "figure_10": Figure(
         10,
         "mixed steps of a ledger, changes of mind included, against a plain model: granted less spent less reserved is "
         "what remains, exactly, in memory, on SQLite and on PostgreSQL",
+        "steps",
+    ),
+    "figure_10_lasting": Figure(
+        10,
+        "the same of accounts that count rho, with grants that are renewed by week, month and year, by a clock that "
+        "goes forward and back",
         "steps",
     ),
     "figure_12_gateway": Figure(
@@ -128,6 +145,12 @@ FIGURES = {
         "newcomers and changes of mind at 256 levels and a question a day: no refusal, at most 4,096 cohorts; opening "
         "and asking take at most 1.5 times as long in the last hundred days as in the first, by the processor's time "
         "and by the steps of the database; recounted in full, here and elsewhere",
+        "days",
+    ),
+    "figure_15_renewals": Figure(
+        15,
+        "the same with grants that are renewed each month, once each, though the clock is ten days behind every "
+        "seventh day",
         "days",
     ),
     "figure_16": Figure(

@@ -15,7 +15,7 @@ import subprocess
 import sys
 import tempfile
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from contextlib import closing
 from fractions import Fraction
 from pathlib import Path
@@ -93,6 +93,8 @@ def ask_again(book: Ledger, job: dict[str, Any], note: Note) -> None:
             ask(book, {"questions": [f"{job['questions'][0]} {turn}"]}, note)
         except LedgerError:
             note("refused", turn)
+        finally:
+            book.close()
 
 
 def roll_back(book: Ledger, job: dict[str, Any], note: Note) -> None:
@@ -120,10 +122,12 @@ def client(job: dict[str, Any], notes: Path) -> None:
     file = os.open(notes, os.O_WRONLY | os.O_CREAT | os.O_APPEND)
 
     def note(*words: Any) -> None:
+        os.kill(job["test"], 0)  # raises once the test is gone: nobody would read on, and a long run must not go on
         os.write(file, (json.dumps(words) + "\n").encode())
 
     book = epsilons.ledger.open(job["url"], witness=job.get("anchor"))
     {"spend": spend, "ask": ask, "ask again": ask_again, "roll back": roll_back}[job["work"]](book, job, note)
+    book.close()
     note("done")
 
 
@@ -148,9 +152,19 @@ def start(job: dict[str, Any], notes: Path) -> int:
     return child
 
 
-def watch(child: int) -> str:
-    """Wait for the end; a client that stands still at its place is killed."""
-    _, status = os.waitpid(child, os.WUNTRACED)
+def watch(children: Sequence[int]) -> list[str]:
+    """Wait for all to end; a client that stands still at its place, where others may wait for it, is killed."""
+    ends: dict[int, str] = {}
+    while len(ends) < len(children):
+        for child in (one for one in children if one not in ends):
+            ended, status = os.waitpid(child, os.WUNTRACED | os.WNOHANG)
+            if ended:
+                ends[child] = _end(child, status)
+        time.sleep(0.005)
+    return [ends[child] for child in children]
+
+
+def _end(child: int, status: int) -> str:
     if os.WIFSTOPPED(status):
         os.kill(child, signal.SIGKILL)
         os.waitpid(child, 0)
@@ -159,14 +173,14 @@ def watch(child: int) -> str:
 
 
 def main() -> None:
-    rounds = json.load(sys.stdin)
+    test, rounds = os.getppid(), json.load(sys.stdin)
     warm()
     told = []
     with tempfile.TemporaryDirectory() as folder:
         for number, jobs in enumerate(rounds):
             files = [Path(folder) / f"{number}-{place}" for place in range(len(jobs))]
-            children = [start(job, file) for job, file in zip(jobs, files, strict=True)]
-            ends = [watch(child) for child in children]
+            children = [start({**job, "test": test}, file) for job, file in zip(jobs, files, strict=True)]
+            ends = watch(children)
             lines = [[json.loads(x) for x in f.read_text().splitlines()] if f.exists() else [] for f in files]
             told.append([{"end": end, "notes": seen} for end, seen in zip(ends, lines, strict=True)])
     print(json.dumps(told))

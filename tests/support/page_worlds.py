@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import json
 import shutil
 from collections.abc import Iterator
 from contextlib import contextmanager
+from datetime import date
 from importlib.util import find_spec
 from pathlib import Path
 from typing import Any
@@ -40,6 +42,49 @@ def declare_levels(folder: Path, ledger: str = "sqlite:///pay.ledger", store: st
     )
     eps.Dataset.register(**arguments_of(folder / "pay.toml"), confirm=True).close()
     (folder / "gateway.toml").write_text(f'store = "{store}"\ndatasets = ["pay.toml"]\n')
+    return folder / "gateway.toml"
+
+
+#: Text that a page must not run, a shell not expand and a query not read otherwise.
+HOSTILE = "<img src=x onerror=alert(1)>\"'; $(date) `date` --"
+#: What each dataset of `declare_accounts` declares beside the rest.
+ACCOUNTS = {
+    "rho": 'measure = "zcdp"\ndelta = 1e-6\n',
+    "yearly": 'public = ["region"]\nrenews = { standard = "year", open = "month" }\n',
+    "odd & é/%41": "",
+}
+
+
+def declare_accounts(folder: Path) -> Path:
+    """The gateway's file: concentrated accounts; grants by period and a public column; names that nobody means."""
+    made, count = np.random.default_rng(29), 300
+    for place, (name, more) in enumerate(ACCOUNTS.items()):
+        named = ["strict", "standard", HOSTILE if place == 2 else "open"]
+        table = {
+            "id": [f"p{number}" for number in range(count)],
+            "wage": made.normal(50, 10, count).round(2).clip(0, 100),
+            HOSTILE: made.normal(50, 10, count).round(2).clip(0, 100),
+            "select": made.choice([HOSTILE, "south"], count),
+            "region": made.choice(["north", "south"], count),
+            "day": made.choice([date(2026, 1, 1), date(2026, 1, 2)], count),
+            "privacy": [named[number % 3] for number in range(count)],
+        }
+        pyarrow.parquet.write_table(pa.table(table), folder / f"{place}.parquet")
+        levels = ", ".join(
+            f"{json.dumps(one)} = {epsilon}" for one, epsilon in zip(named, (0.1, 0.5, 1.0), strict=True)
+        )
+        (folder / f"{place}.toml").write_text(
+            f'name = {json.dumps(name, ensure_ascii=False)}\nsource = "{place}.parquet"\nperson = "id"\n'
+            f'ledger = "sqlite:///{place}.ledger"\nthreads = 1\ncomplete = ["wage"]\n{more}[bounds]\nwage = [0, 100]\n'
+            f"{json.dumps(HOSTILE)} = [0, 100]\n"
+            f'[keys]\nregion = ["north", "south"]\nselect = [{json.dumps(HOSTILE)}, "south"]\n'
+            "day = [2026-01-01, 2026-01-02]\n"
+            f'[preferences]\ncolumn = "privacy"\nlevels = {{ {levels} }}\n'
+        )
+        eps.Dataset.register(**arguments_of(folder / f"{place}.toml"), confirm=True).close()
+    (folder / "gateway.toml").write_text(
+        f'store = "sqlite:///gateway.store"\ndatasets = {json.dumps([f"{place}.toml" for place in range(3)])}\n'
+    )
     return folder / "gateway.toml"
 
 

@@ -24,8 +24,8 @@ import numpy as np
 import pyarrow as pa
 from numpy.typing import NDArray
 
-from epsilons import auditing
 from epsilons.auditing import ABSENT, LossBound, bound_loss, enumerate_losses
+from epsilons.auditing import exact as auditing
 from epsilons.dataset import public
 from epsilons.dataset.attempt import Attempt
 from epsilons.dataset.table import Dataset

@@ -13,6 +13,7 @@ import time
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
+from datetime import date, timedelta
 from functools import partial
 from statistics import median
 from typing import Any
@@ -48,11 +49,12 @@ def make_world(**private: Any) -> pa.Table:
         "age": [40 + i % 20 for i in range(ROWS)],
         "wage": [20.0 + i % 50 for i in range(ROWS)],
         "region": [("north", "south")[i % 2] for i in range(ROWS)],
+        "day": [date(2026, 1, 1) + timedelta(i % 300) for i in range(ROWS)],
         _LEVEL: [i % _LEVELS for i in range(ROWS)],
     }
     for name, value in private.items():
         table[name][WHO] = value
-    types = {"id": pa.int32(), "age": pa.int64(), "wage": pa.float64(), _LEVEL: pa.int16()}
+    types = {"id": pa.int32(), "age": pa.int64(), "wage": pa.float64(), _LEVEL: pa.int16(), "day": pa.date32()}
     return pa.table({name: pa.array(values, types.get(name, pa.string())) for name, values in table.items()})
 
 
@@ -63,6 +65,8 @@ PRIVATE: dict[str, dict[str, Any]] = {
     "the largest age": {"age": 400},
     "no age, no number": {"age": None, "wage": math.nan},
     "a wage beyond all bounds": {"wage": 1e300},
+    "the only day in December": {"day": date(9999, 12, 31)},
+    "no day": {"day": None},
 }
 
 #: They choose nobody; what is rare comes first, and last what takes long on one text.
@@ -76,6 +80,8 @@ CONDITIONS = (
     f"age IN ({', '.join(map(str, range(300, 350)))}) AND note LIKE '%zz%'",
     "age > 1000",
     "note LIKE 'zz%' OR note LIKE '%zz'",
+    "MONTH(day) = 12 AND WEEKDAY(day) = 'Friday' AND note LIKE '%zz%'",
+    "NOT (MONTH(day) <> '2026-12' OR WEEK(day) BETWEEN 1 AND 40)",
 )
 #: They choose the one person in some worlds and nobody in others: one row more or less is handed on, and no more.
 CHOOSING = ("hiv = 'yes'", "hiv = 'yes' AND note LIKE '%ee%'", "age > 300 OR age IS NULL OR NOT wage < 1e200")

@@ -13,6 +13,7 @@ import numpy as np
 import pytest
 
 import epsilons as eps
+from epsilons.arrays.gridded import Gridded
 from epsilons.arrays.individual import WHOSE_WORD, _rate, individually
 from epsilons.errors import DataError, PlanError, PreferenceError
 from epsilons.guarantee import INDIVIDUAL, NANO, PUBLIC_PEOPLE, SEEDED
@@ -35,7 +36,7 @@ def ask(function: Any = spread, values: Any = VALUES, epsilons: Any = 1.0, **opt
 def rate(reach: Any, epsilons: list[float], step: float) -> Fraction | None:
     roster = roster_of(epsilons)
     spread_out = np.broadcast_to(np.asarray(reach, float), (len(epsilons),))
-    return _rate(spread_out, roster.codes, roster.levels, Fraction(str(step)))
+    return _rate(spread_out, roster.codes, roster.levels, Gridded.read(max, step, None, False))
 
 
 # The scale -----------------------------------------------------------------------------------------------------------
@@ -301,6 +302,60 @@ def test_a_wrong_argument_is_told_what_happened(case: str) -> None:
     with pytest.raises(kind) as caught:
         ask(**arguments)
     assert text in str(caught.value)
+
+
+# Several numbers ----------------------------------------------------------------------------------------------------
+
+
+def moments(values: Any) -> list[float]:
+    return [float(sum(values)), float(max(values)), float(min(values))]
+
+
+def distance(here: Any, there: Any) -> float:
+    return float(sum(abs(a - b) for a, b in zip(moments(here), moments(there), strict=True)))
+
+
+def widest(here: Any, there: Any) -> float:
+    return max(abs(a - b) for a, b in zip(moments(here), moments(there), strict=True))
+
+
+def largest_share(apart: Callable[[Any, Any], float], whole: bool, step: float) -> float:
+    """The largest loss over what is allowed, of three numbers on all data of three people, with the scale frozen.
+
+    By the law of independent discrete Laplace noises: the loss is the rate times the steps between the answers, L1.
+    """
+    domain, epsilons, worst = (0.0, 1.0, 2.0, 5.0), [0.3, 1.0, 0.5], 0.0
+    roster, asked = roster_of(epsilons), Gridded.read(moments, step, 3, whole)
+    for data in itertools.product(domain, repeat=3):
+        others = [[(*data[:i], y, *data[i + 1 :]) for y in domain] for i in range(3)]
+        reach = np.array([max(apart(data, other) for other in mine) for mine in others])
+        frozen = _rate(reach, roster.codes, roster.levels, asked)
+        assert frozen is not None
+        for mine, epsilon in zip(others, epsilons, strict=True):
+            for other in mine:
+                places = (asked.places(np.array(values)) for values in (data, other))
+                steps = sum(abs(a - b) for a, b in zip(*places, strict=True))
+                worst = max(worst, float(frozen * steps) / epsilon)
+    return worst
+
+
+def test_several_numbers_lose_at_most_the_epsilon_and_sometimes_all_of_it() -> None:
+    """Proposition 5 and Theorem 5 against enumeration: whole numbers without allowance, others with one."""
+    assert largest_share(distance, True, 1.0) == pytest.approx(1.0, abs=1e-12)
+    assert 0.5 < largest_share(distance, False, 0.75) <= 1
+
+
+def test_the_largest_move_in_place_of_their_sum_is_caught() -> None:
+    assert largest_share(widest, True, 1.0) > 1
+
+
+def test_several_numbers_are_released_together() -> None:
+    answer = ask(moments, size=3, whole=True, sensitivity=9.0)
+    assert len(answer.value) == 3
+    assert all(value == round(value) for value in answer.value)
+    for wrong in (2, None):
+        with pytest.raises(DataError, match="did not give"):
+            ask(moments, size=wrong)
 
 
 @pytest.mark.parametrize("step", [np.int64(3), np.float32(0.5), Fraction(1, 4)])

@@ -14,7 +14,8 @@ from typing import Any, ClassVar, Self, cast
 import numpy as np
 
 from epsilons.accuracy.gaussian import cut_square, gaussian_fraction, gaussian_model, mean_between
-from epsilons.accuracy.intervals import ErrorBar, ErrorModel, FractionBar, most_ones
+from epsilons.accuracy.intervals import ErrorBar, ErrorModel, FractionBar
+from epsilons.accuracy.left_out import likely_square, most_missing
 from epsilons.accuracy.weightings import Weightings
 from epsilons.guarantee import NANO
 from epsilons.preferences import Levels
@@ -237,11 +238,9 @@ class SumAccuracy(Accuracy):
         gaps, facts = effect.multipliers - 1, effect.facts
         offset = math.hypot(moments.mean - effect.base, moments.location)
         bias = offset * np.abs(gaps @ effect.sizes - effect.left_out) / facts.divisor
-        # How far levels may lie is told in the guessed spread; of ones, in that of as many as there are, or may be.
+        # How far levels may lie is told in the guessed spread; of ones, in that of as many as there are.
         told, far = (moments if facts.ones else facts.moments).variance, moments.slope * question.assume * effect.drift
-        if facts.ones and moments.slope > 1:
-            told = most_ones(moments.mean, float(far) / effect.people)
-        bias = bias + far * math.sqrt(told)
+        bias = bias + far * math.sqrt(told) if math.isnan(moments.missing) else np.asarray(moments.missing)
         luck = _within(facts, moments, question.assume) * (gaps**2 @ effect.sizes + effect.left_out)
         before = bias**2 + luck / facts.divisor**2 + effect.coins(moments)
         if question.assume > 0:  # what is assumed may allow for more than values within bounds can do
@@ -358,13 +357,30 @@ def _seen(question: Question, effect: Effect, number: float, likely: bool = Fals
     doubt = 0.0 if likely else math.sqrt(2) * math.hypot(*effect.laplace) * slope * facts.divisor / effect.people
     mean = (_likely if likely else _shown)(effect, number)
     seen = facts.statistic.learn(question, facts.moments, mean, doubt)
-    if slope == 1:
+    if slope == 1 or not likely or math.isinf(question.assume):
         return seen
-    # As far off the base as the number shows: what is likely is nearer to it, and takes less for left out than is.
-    # Whoever is in it lies off the base by luck, too, which errors count by itself.
-    off, weights = _shown(effect, number) - effect.base, effect.multipliers
-    luck = seen.variance * float(weights**2 @ effect.sizes) / (effect.reached * effect.people) ** 2
-    mean = effect.base + math.copysign(math.sqrt(max(off**2 - luck, 0.0)), off)
+    return _leaving_out(question, effect, seen, _shown(effect, number))
+
+
+def _leaving_out(question: Question, effect: Effect, seen: Moments, shown: float) -> Moments:
+    """What a number says of what its weights leave out: of a total at most, else by how far it lies off the centre."""
+    facts, base, people = effect.facts, effect.base, effect.people
+    noise = float(effect.laplace[0]) * facts.divisor
+    ends = (facts.low - base, facts.high - base)
+    if ends[0] >= 0:
+        told = math.sqrt(facts.moments.variance)
+
+        def apart(mean: float) -> float:
+            """How far levels may lie off: of ones by as many as there are."""
+            return question.assume * (math.sqrt(max(mean * (1 - mean), 0.0)) if facts.ones else told)
+
+        weights, sizes = np.append(effect.multipliers, 0.0), np.append(effect.sizes, float(effect.left_out))
+        whole = math.hypot((shown - base) * effect.reached * people, math.sqrt(2) * noise)
+        return replace(seen, missing=most_missing(weights, sizes, whole, ends, apart) / facts.divisor)
+    # Whoever is in it lies off the centre by luck, too, which errors count by itself.
+    luck = seen.variance * float(effect.multipliers**2 @ effect.sizes) / (effect.reached * people) ** 2
+    off = likely_square(shown - base, noise / (effect.reached * people), ends, effect.gaussian)
+    mean = base + math.copysign(math.sqrt(max(off - luck, 0.0)), shown - base)
     return replace(seen, mean=mean, slope=effect.undone[0])
 
 

@@ -204,13 +204,6 @@ class GaussianRatioBar(RatioBar):
     gaussian: ClassVar[bool] = True
 
 
-def most_ones(shown: float, far: float) -> float:
-    """The variance of ones where as many as may be seem to be a part `shown`: p = shown + far*sqrt(p(1 - p))."""
-    middle = shown + far**2 / 2
-    part = (middle + math.sqrt(max(middle**2 - (1 + far**2) * shown**2, 0.0))) / (1 + far**2)
-    return part * (1 - part)
-
-
 def cut_noise(scale: float, width: float) -> float:
     """The mean square of Laplace noise in answers that are cut to a range so wide, at the worst truth within it.
 

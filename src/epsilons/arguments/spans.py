@@ -10,6 +10,7 @@ They are plain values, a word with a list, so that a dataset file, a command and
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable, Mapping
 from datetime import date, datetime, timedelta
 from itertools import pairwise
@@ -99,6 +100,19 @@ _PERIODS: dict[str, tuple[Callable[[date], date], Callable[[date], date], Callab
 }
 
 
+_WRITTEN = re.compile(rf"({'|'.join(('ranges', *_PERIODS, *PARTS))})\(([^()]*)\)")
+
+
+def spans_written(text: str) -> dict[str, list[str]] | None:
+    """What commands and forms write as `months(2026-01-01,2026-12-31)`; None for any other text.
+
+    >>> spans_written("ranges(0, 18, 65)")
+    {'ranges': ['0', '18', '65']}
+    """
+    found = _WRITTEN.fullmatch(text.strip())
+    return None if found is None else {found[1]: [edge.strip() for edge in found[2].split(",") if edge.strip()]}
+
+
 def read_spans(name: str, given: Mapping[str, Any]) -> Spans:
     """What the keys of a column stand for, where they are not a list."""
     word, values = next(iter(given.items())) if len(given) == 1 else ("", None)
@@ -120,6 +134,26 @@ def read_spans(name: str, given: Mapping[str, Any]) -> Spans:
     called = _PERIODS[word][2] if word != "ranges" else None
     labels = [called(low) if called else f"{low} to {high}" for low, high in pairwise(edges)]
     return Spans(tuple(labels), edges)
+
+
+#: What is put behind the label of a period for its first day, as ISO 8601 writes it.
+_FIRST = {"days": "", "weeks": "-1", "months": "-01"}
+
+
+def read_period(word: str, label: str) -> tuple[date, date] | None:
+    """(its first day, the first day after it) of a day, week, month or quarter by its label; None where it is none.
+
+    >>> read_period("months", "2026-11")
+    (datetime.date(2026, 11, 1), datetime.date(2026, 12, 1))
+    """
+    _, after, called = _PERIODS[word]
+    year, _, place = label.partition("-Q")
+    try:
+        text = f"{year}-{3 * int(place) - 2:02}-01" if word == "quarters" else label + _FIRST[word]
+        first = date.fromisoformat(text)
+        return (first, after(first)) if called(first) == label else None
+    except (ValueError, OverflowError):
+        return None
 
 
 def _day(value: Any) -> date:

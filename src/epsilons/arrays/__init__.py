@@ -8,4 +8,7 @@ all of it unless said otherwise.
     asking.py      one question: check, choose a mechanism, draw; and its plan
     personalize.py any private algorithm made personal;  algorithms.py: how it is run, whose claim it is
     individual.py  individual privacy for the caller's own function
+    noisy.py       Laplace or Gaussian noise for it;  gridded.py: its answers on a public grid
+    research.py    distributions, simulations and audits of any mechanism or function
+    select.py      one of several options by any score;  claimed.py: how a caller's claim is tested on made-up data
 """

@@ -1,7 +1,7 @@
 """One question on arrays: check, choose a mechanism, draw; and its plan, which can be asked."""
 
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from functools import partial
 from typing import Any
 
@@ -14,7 +14,7 @@ from epsilons.calls import name_statistic
 from epsilons.display import show_count
 from epsilons.errors import Argument, PlanError, PreferenceError
 from epsilons.guarantee import to_epsilon
-from epsilons.mechanisms.base import Account, charges_of, take_named
+from epsilons.mechanisms.base import Account, Mechanism, charges_of, take_named
 from epsilons.noise.entropy import system
 from epsilons.planner.choose import PlanRow, choose
 from epsilons.planner.plan import Plan, nobody_left, scale_question
@@ -87,12 +87,44 @@ def make_plan(statistic: Any, epsilons: Any, arguments: Mapping[str, Any]) -> Pl
     return made if error is None else made.reaching(error)
 
 
+@dataclass(frozen=True)
+class Prepared:
+    """A question with the mechanism that is to serve it, why that one, the people it may use and what they pay."""
+
+    mechanism: Mechanism
+    why: str
+    question: Question
+    people: ArrayPeople
+    account: Account
+
+
+def prepare(statistic: Any, values: Any, epsilons: Any, arguments: Mapping[str, Any]) -> Prepared:
+    """A question as it would be answered, without an answer: for simulations, distributions and audits."""
+    entry = find_statistic(statistic)
+    if entry.model:
+        raise PlanError("Models are not simulated here.", suggest="a statistic of single values, such as mean")
+    call = read_call(entry, ARRAYS, (values, epsilons), arguments)
+    groups, granted = _groups(call.options, epsilons)
+    asked, _ = _question(entry, call.own, call.options, groups, BY_TYPE if _is_whole(entry, call.data) else "")
+    roster = aligned_roster(granted, values)
+    if roster.levels.all_public:
+        raise PlanError("Everyone is public.", rule="Answers are exact: there is no noise to look at.")
+    return _prepare(asked, values, roster, call.options)
+
+
 def _answer(question: Question, values: Any, roster: Roster, options: AskOptions, note: str) -> Release:
-    people, granted, share = ArrayPeople.of(values, roster), roster.levels, options.share
-    question.statistic.check_people(granted)
-    if granted.all_public:
+    if roster.levels.all_public:
+        people = ArrayPeople.of(values, roster)
+        question.statistic.check_people(roster.levels)
         return exact_release(question, people, (note,))
     source = system() if options.entropy is None else options.entropy
+    made = _prepare(question, values, roster, options)
+    return make_release(made.mechanism, made.question, made.people, source, made.why, (note,), made.account)
+
+
+def _prepare(question: Question, values: Any, roster: Roster, options: AskOptions) -> Prepared:
+    people, granted, share = ArrayPeople.of(values, roster), roster.levels, options.share
+    question.statistic.check_people(granted)
     assert share is not None
     rate = None if options.delta is None else question.rate
     whole = share == 1 and rate is None
@@ -107,7 +139,7 @@ def _answer(question: Question, values: Any, roster: Roster, options: AskOptions
     chosen, why = (choose if name == "auto" else take_named)(name, question, levels, options.settings)
     account = Account.of(levels, charges_of(chosen, question, levels))
     account = account if whole else account.at_share(granted, share, rate)
-    return make_release(chosen, question, people, source, why, (note,), account)
+    return Prepared(chosen, why, question, people, account)
 
 
 def _is_whole(entry: Entry, data: Mapping[str, Any]) -> bool:

@@ -1,14 +1,15 @@
 """Individual privacy for a function of one's own: noise for a local sensitivity that the caller states."""
 
-import math
 from collections.abc import Callable
 from fractions import Fraction
 from typing import Any
 
 import numpy as np
 
-from epsilons.arguments.checks import LARGEST_NUMBER, check_entropy, check_share, check_unbounded_step, exact
-from epsilons.errors import Argument, DataError, PlanError
+from epsilons.arguments.checks import LARGEST_NUMBER, check_entropy, check_share
+from epsilons.arrays.claimed import HIDDEN
+from epsilons.arrays.gridded import Gridded
+from epsilons.errors import DataError, PlanError
 from epsilons.guarantee import INDIVIDUAL, NANO, Guarantee
 from epsilons.mechanisms.base import Account
 from epsilons.mechanisms.local_sensitivity import LocalSensitivity
@@ -19,7 +20,6 @@ from epsilons.release.answer import Release, build_release, list_caveats
 from epsilons.summaries.arrays import check_values
 
 WHOSE_WORD = "The local sensitivity is the caller's word; nothing here checked it."
-_HIDDEN = "What it raised or returned is not shown: it may be data."
 
 
 def individually(
@@ -29,15 +29,19 @@ def individually(
     *,
     sensitivity: float | Callable[[Any], Any],
     step: float,
+    size: int | None = None,
+    whole: bool = False,
     share: float = 1.0,
     entropy: Entropy | None = None,
 ) -> Release:
-    """Any number computed from everybody's values, with individual privacy (which is not DP).
+    """Any number computed from everybody's values, or `size` numbers, with individual privacy (which is not DP).
 
     `sensitivity` is how far replacing one person's value could move the answer on the data as they are: a number, or a
-    function of the values that gives one number, or one per person. Answers fall on multiples of `step`, which is
-    public; beyond 10^30 they are cut before the noise. At a `share` below 1 everyone is taken to have granted that
-    part, which must be something for everyone. Neither the sensitivity nor the noise's scale is shown.
+    function of the values that gives one number, or one per person; of several numbers the sum of their moves
+    (Soria-Comas et al. 2017, Proposition 5). Answers fall on multiples of `step`, which is public; beyond 10^30 they
+    are cut before the noise. `whole` says that they are multiples of it anyway, and sensitivities too (Theorem 5). At a
+    `share` below 1 everyone is taken to have granted that part, which must be something for everyone. Neither the
+    sensitivity nor the noise's scale is shown.
 
     >>> import epsilons as eps
     >>> ages = [23, 35, 41, 52, 60]
@@ -46,10 +50,8 @@ def individually(
     >>> answer.guarantee.kind
     'individual DP (not DP)'
     """
-    if not callable(function):
-        raise PlanError((Argument("function"), " cannot be called."), suggest="max, or any function of the values")
+    asked = Gridded.read(function, step, size, whole)
     source = system() if entropy is None else check_entropy(entropy)
-    grid = exact(check_unbounded_step(step))
     roster, part = aligned_roster(epsilons, values), check_share(share)
     scaled, used = roster.take_share(part)
     if used is not None:  # a function of everybody's values cannot leave anyone out
@@ -57,11 +59,11 @@ def individually(
     array = check_values(values, len(roster))
     if isinstance(array, np.ma.MaskedArray):  # the function sees None, and nothing warns
         array = np.array(array.tolist(), dtype=object)
-    # Copies, so that a function that sorts in place moves neither the caller's values nor whose sensitivity is whose.
-    answer = _number(lambda: function(array.copy()))
+    places = asked.places(array)
+    # A copy, so that a function that sorts in place moves neither the caller's values nor whose sensitivity is whose.
     reach = _numbers(lambda: sensitivity(array.copy()) if callable(sensitivity) else sensitivity, len(array))
-    place, rate = round(Fraction(answer) / grid), _rate(reach, scaled.codes, scaled.levels, grid)
-    value = float((place if rate is None else place + discrete_laplace(source, rate)) * grid)
+    rate = _rate(reach, scaled.codes, scaled.levels, asked)
+    value = asked.values([place if rate is None else place + discrete_laplace(source, rate) for place in places])
     account = Account.of(scaled.levels, scaled.levels.grants).at_share(roster.levels, part)
     caveats = list_caveats(roster.levels, is_private(source), (*LocalSensitivity.caveats, WHOSE_WORD))
     made = build_release(
@@ -76,22 +78,11 @@ def individually(
     return made.about(roster.covered)
 
 
-def _rate(reach: Any, codes: Any, levels: Levels, grid: Fraction) -> Fraction | None:
-    """1/scale in steps: the least of epsilon over sensitivity, one step added for rounding to the grid."""
+def _rate(reach: Any, codes: Any, levels: Levels, asked: Gridded) -> Fraction | None:
+    """1/scale in steps: the least of epsilon over sensitivity, one step for each number added for rounding."""
     largest = [Fraction(float(reach[codes == level].max(initial=0.0))) for level in range(len(levels.grants))]
-    pairs = [(g, math.ceil(far / grid) + 1) for g, far in zip(levels.grants, largest, strict=True) if far > 0]
+    pairs = [(g, asked.steps(far)) for g, far in zip(levels.grants, largest, strict=True) if far > 0]
     return min((Fraction(grant, NANO * steps) for grant, steps in pairs if grant is not None), default=None)
-
-
-def _number(compute: Callable[[], Any]) -> float:
-    """A finite number, cut at 10^30; what the function raises or returns instead becomes one fixed text."""
-    try:
-        number = float(compute())
-    except Exception:
-        number = math.nan
-    if not math.isfinite(number):
-        raise DataError("The function did not give a finite number.", rule=_HIDDEN)
-    return min(max(number, -LARGEST_NUMBER), LARGEST_NUMBER)
 
 
 def _numbers(compute: Callable[[], Any], people: int) -> Any:
@@ -103,5 +94,5 @@ def _numbers(compute: Callable[[], Any], people: int) -> Any:
         fine = False
     if not fine:
         what = "The sensitivity did not give finite numbers from 0 on, one for all or one per person."
-        raise DataError(what, rule=_HIDDEN)
+        raise DataError(what, rule=HIDDEN)
     return np.minimum(reach, 2 * LARGEST_NUMBER)  # no two answers are farther apart

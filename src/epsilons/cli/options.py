@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import re
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from contextlib import suppress
 from functools import reduce
@@ -13,6 +12,7 @@ import click
 
 from epsilons.arguments.checks import check_bounds
 from epsilons.arguments.options import TABLES, Parameter, options_of
+from epsilons.arguments.spans import spans_written
 from epsilons.cli.errors import refusing
 from epsilons.cli.output import as_json, note, preparing
 from epsilons.errors import Argument, PlanError
@@ -34,6 +34,7 @@ class Listed(click.ParamType[tuple[Any, ...]]):
 
     def __init__(self, name: str, kind: Callable[[str], Any], wanted: str = "", length: int | None = None) -> None:
         self.name, self._kind, self._wanted, self._length = name, kind, wanted, length
+        self._flag = "'--bounds'" if length else "'--edges'"
 
     def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> tuple[Any, ...]:
         if isinstance(value, tuple):
@@ -43,12 +44,13 @@ class Listed(click.ParamType[tuple[Any, ...]]):
         except ValueError:
             found = ()
         if not found or self._length not in (None, len(found)):
-            # A pair that `plan` takes as text is read after click, which then does not know the flag.
-            raise click.BadParameter(self._wanted, ctx, param, None if param else "'--bounds'")
+            # What is read after click: it then does not know the flag.
+            raise click.BadParameter(self._wanted, ctx, param, None if param else self._flag)
         return found
 
 
 PAIR = Listed("LOW,HIGH", float, "two numbers with a comma between them, such as 0,100", 2)
+_EDGES = Listed("A,B,...", float, "numbers with commas between them, such as 0,10,20, or months(first,last)")
 
 # Flags out of the catalogue -----------------------------------------------------------------------------------------
 
@@ -56,10 +58,11 @@ _KEYS = 'Groups, with their keys: region=north,south, or a JSON list: region=["a
 #: What a flag takes where its argument's type does not say it.
 _KINDS: dict[str, dict[str, Any]] = {
     "bounds": {"type": PAIR, "help": "Public bounds of the column; those of the file unless given."},
-    "edges": {"type": Listed("A,B,...", float, "numbers with commas between them, such as 0,10,20")},
+    "edges": {"type": str, "metavar": "A,B,...", "help": "Bins [a, b), [b, c), ...; of dates months(first,last)."},
     "categories": {"type": str, "help": "Categories, with commas between them."},
     "classes": {"type": str, "help": "The two classes, with a comma between them; the second is the one predicted."},
     "features": {"type": Listed("A,B,...", str.strip), "help": "The features' columns, with commas between them."},
+    "q": {"type": Listed("Q,...", float, "a number, or several with commas between them, such as 0.25,0.5,0.75")},
     "threshold": {"type": str},
     "assume": {"type": str, "metavar": "NUMBER|unrelated|nothing"},
     "by": {"type": str, "multiple": True, "metavar": "COLUMN=KEY,KEY", "help": _KEYS},
@@ -175,6 +178,10 @@ def read_arguments(entry: Entry | None, given: dict[str, Any], people: Asking) -
     for name in ("threshold", "assume"):
         with suppress(KeyError, ValueError):  # both may be a word
             kept[name] = float(kept[name])
+    if isinstance(kept.get("q"), tuple) and len(kept["q"]) == 1:
+        (kept["q"],) = kept["q"]
+    if isinstance(kept.get("edges"), str):
+        kept["edges"] = spans_written(kept["edges"]) or _EDGES.convert(kept["edges"], None, None)
     for name in ("categories", "classes"):
         if name in kept:
             kept[name] = _read_keys(kept.get("column") or kept.get("target") or "", kept[name], people)
@@ -184,9 +191,6 @@ def read_arguments(entry: Entry | None, given: dict[str, Any], people: Asking) -
         by_column = entry is not None and entry.model
         kept["bounds"] = read_bounds(kept["bounds"]) if by_column else PAIR.convert(kept["bounds"][-1], None, None)
     return kept
-
-
-_SPANS = re.compile(r"(ranges|days|weeks|months|quarters|years|weekdays|hours)\(([^()]*)\)")
 
 
 def _read_group(text: str, people: Asking) -> tuple[str, Any]:
@@ -200,9 +204,8 @@ def _read_group(text: str, people: Asking) -> tuple[str, Any]:
 
 def _read_keys(column: str, listed: str, people: Asking) -> Any:
     """Keys with commas between them, as a JSON list, or a word with edges; text takes the type of its column."""
-    if found := _SPANS.fullmatch(listed):
-        edges = found[2].split(",") if found[2].strip() else []
-        return {found[1]: [people.key(column, edge.strip()) for edge in edges]}
+    if (spans := spans_written(listed)) is not None:
+        return {word: [people.key(column, edge) for edge in edges] for word, edges in spans.items()}
     if listed.startswith("["):
         try:
             return list(json.loads(listed))

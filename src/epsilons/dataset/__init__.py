@@ -12,6 +12,15 @@ batch.py         several questions at one share;  sql.py: questions in SQL;  ans
 applying.py      any private algorithm on a sample of people;  facts.py: what is publicly known of a dataset
 """
 
+from importlib.util import find_spec
+
+from epsilons.errors import DataError
+
+if _missing := [part for part in ("pyarrow", "duckdb", "sqlglot") if find_spec(part) is None]:
+    raise DataError(
+        f"Tables need {' and '.join(_missing)}, which arrays do without.", suggest="pip install 'epsilons[tables]'"
+    )
+
 from epsilons.dataset.table import Dataset
 
 __all__ = ["Dataset"]

@@ -24,6 +24,7 @@ from epsilons.dataset.question import question_key
 from epsilons.display import Sheet
 from epsilons.engines.base import Column, Schema
 from epsilons.errors import Argument, LedgerError, PlanError
+from epsilons.measure import Measure
 from epsilons.planner.plan import Plan
 from epsilons.release.answer import Release, plain_key, read_key
 from epsilons.release.stored import StoredAnswers
@@ -64,6 +65,11 @@ def _write(name: str, value: Any) -> Any:
         rule = "Numbers, text, dates, lists and dicts are sent to a server."
         raise PlanError(f"{name!r} cannot be sent.", rule=rule, suggest=Argument(name)) from None
     return plain
+
+
+def read_arguments(plain: Mapping[str, Any]) -> dict[str, Any]:
+    """The inverse."""
+    return {name: _read(value) for name, value in plain.items()}
 
 
 def _read(value: Any) -> Any:
@@ -299,6 +305,8 @@ def read_facts(plain: Mapping[str, Any], place: str) -> tuple[TableFacts, Descri
         version=plain["version"],
         keys=_read(plain["keys"]),
         public=frozenset(plain["public"]),
+        measure=Measure.of_text(plain["measure"]),
+        renews=plain["renews"],
     )
     levels = tuple(Level(**{**one, "epsilon": read_key(one["epsilon"])}) for one in plain["levels"])
     told = {each.name: plain[each.name] for each in fields(Description) if each.name not in ("columns", "levels")}

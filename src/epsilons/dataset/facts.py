@@ -10,8 +10,10 @@ from epsilons.arguments.spans import read_spans
 from epsilons.display import Sheet, Shown, group_levels, show, show_count, show_span
 from epsilons.engines.base import NUMBER, OTHER, Column, Schema
 from epsilons.engines.postgresql import is_address
+from epsilons.ledger.balances import COUNTS_RHO
+from epsilons.ledger.renewal import tell_renewal
 from epsilons.ledger.values import tell_waiting
-from epsilons.measure import PLAIN, Measure
+from epsilons.measure import PLAIN, PURE, Measure
 from epsilons.preferences import Preferences
 from epsilons.storage import show_address
 
@@ -232,6 +234,9 @@ class Description(Shown):
     caveat: str
     rounding_loss: float
     preparation_seconds: float
+    #: In what accounts are kept, as the ledger writes it, and the period of levels that have one.
+    measure: str = PURE
+    renews: Mapping[str, str] = field(default_factory=dict)
 
     @property
     def people(self) -> int:
@@ -247,7 +252,9 @@ class Description(Shown):
         columns = [dict(zip(("name", "holds", "facts"), column, strict=True)) for column in self.columns]
         shown = () if self._many else self.levels
         levels = [{**vars(level), "epsilon": None if level.left is None else level.epsilon} for level in shown]
-        return {**vars(self), "columns": columns, "levels": levels, "people": self.people}
+        told = {**vars(self), "columns": columns, "levels": levels, "people": self.people}
+        plain = {"measure": PURE, "renews": {}}  # not told of accounts in epsilons that are for good
+        return {name: one for name, one in told.items() if name not in plain or one != plain[name]}
 
     def _level_rows(self) -> list[tuple[str, ...]]:
         if self._many:
@@ -280,7 +287,14 @@ class Description(Shown):
             notes.insert(2, f"{told}: registering with loosen={self.pending} grants it.")
         if self.rounding_loss:
             notes.insert(2, f"Preferences were rounded down to a fixed ladder, by {self.rounding_loss:.1%} on average.")
+        notes[2:2] = self.tell_accounts()
         return notes + ([self.caveat] if self.caveat else [])
+
+    def tell_accounts(self) -> list[str]:
+        """In what grants and what is left are told, where that is not plain epsilon for good."""
+        measure = Measure.of_text(self.measure)
+        counted = [] if measure.delta is None else [f"{COUNTS_RHO}, with a delta of {float(measure.delta):g}."]
+        return [*counted, *([tell_renewal(self.renews)] if self.renews else [])]
 
     def sheets(self) -> list[Sheet]:
         levels = Sheet(show_count(self.people, "person", "people"), _LEVELS, self._level_rows())

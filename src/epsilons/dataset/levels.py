@@ -171,7 +171,9 @@ def _count_public(asked: TableQuestion, facts: TableFacts, cohorts: Sequence[Coh
     sizes = [len(keys) for keys in asked.by.given] if asked.by is not None else []
     counted = np.zeros(sizes or [1], np.int64)
     for cohort in list_active(cohorts):
-        known = {**words.read_public(cohort), facts.preference or "": words.value(cohort.granted)}
+        known = words.read_public(cohort)
+        if facts.preference:
+            known[facts.preference] = words.value(cohort.granted)
         if asked.where is None or asked.where.settle(known):
             place = [keys.get(known[kind.name], -1) for kind, keys in places]  # type: ignore[arg-type]
             if -1 not in place:

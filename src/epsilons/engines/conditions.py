@@ -2,10 +2,10 @@
 
     age >= 18 AND NOT (region IN ('north', 'south') OR name LIKE 'A%') AND wage IS NOT NULL
 
-A column against literals of its own family with = <> < <= > >=, IN, BETWEEN, LIKE (text), IS [NOT] NULL; AND, OR, NOT
-and parentheses. Nothing else: a refusal names the part that is none of it, by names and signs, and quotes no literal.
-Patterns have a refusal of their own; there are four: 'a%', '%a', '%a%' and 'a' itself. Others may take a thousand times
-longer on one text than on another.
+A column, or a part of its date (MONTH(day), see `calendars`), against literals of its own family with = <> < <= > >=,
+IN, BETWEEN, LIKE (text), IS [NOT] NULL; AND, OR, NOT and parentheses. Nothing else: a refusal names the part that is
+none of it, by names and signs, and quotes no literal. Patterns have a refusal of their own; there are four: 'a%', '%a',
+'%a%' and 'a' itself. Others may take a thousand times longer on one text than on another.
 
 The text is parsed, every node and every one of its arguments is looked up in a list of what is allowed, and the result
 are the frozen values of `trees`. The query is built from those, so no node of the parser reaches an engine. They take a
@@ -19,6 +19,7 @@ normal form, whose `text` is the same for conditions that say the same in anothe
 
 import math
 import re
+from datetime import date
 from fractions import Fraction
 from itertools import accumulate
 from typing import Any
@@ -28,7 +29,9 @@ from sqlglot.errors import ParseError
 from sqlglot.parser import Parser
 from sqlglot.tokenizer_core import Token, TokenType
 
+from epsilons.arguments.spans import WEEKDAYS, read_period
 from epsilons.engines.base import DATE, NUMBER, OTHER, TEXT, TIME, TRUTH, Column, Schema, unaskable
+from epsilons.engines.calendars import PARTS, PartComparison, number_column
 from epsilons.engines.trees import (
     NODES,
     Comparison,
@@ -177,6 +180,9 @@ def _condition(node: Any, schema: Schema, negated: bool) -> Predicate:
     if kind is exp.In:
         _require(bool(node.expressions), "IN is followed by literals in parentheses")
         _only(node, "this", "expressions")
+        if _split_part(node.this)[0]:
+            sign = "<>" if negated else "="
+            return _join([_comparison(node.this, sign, one, schema, False) for one in node.expressions], every=negated)
         return _among(_column(node.this, schema), node.expressions, negated)
     if kind is exp.Like:
         _only(node, "this", "expression", "negate")
@@ -261,10 +267,67 @@ def _is_moment(text: str, kind: Column) -> bool:
 
 
 def _comparison(left: Any, sign: str, right: Any, schema: Schema, negated: bool) -> Predicate:
-    if type(left) is not exp.Column and type(right) is exp.Column:
+    if not _is_compared(left) and _is_compared(right):
         left, right, sign = right, left, _FLIPPED[sign]
-    kind = _column(left, schema)
-    return compare(kind, _NEGATED[sign] if negated else sign, _value(right, kind))
+    sign = _NEGATED[sign] if negated else sign
+    word, named = _split_part(left)
+    kind = _column(named, schema)
+    return _compare_part(kind, word, sign, right) if word else compare(kind, sign, _value(right, kind))
+
+
+def _is_compared(node: Any) -> bool:
+    return type(node) is exp.Column or bool(_split_part(node)[0])
+
+
+def _split_part(node: Any) -> tuple[str, Any]:
+    """(the part of a calendar, its column) of MONTH(day) or EXTRACT(MONTH FROM day); ("", the node) of others."""
+    word, inside, other = "", node, "this"
+    if type(node) is exp.Extract:
+        word, inside, other = node.name.upper(), node.expression, "expression"
+    elif type(node) is exp.Anonymous and len(node.expressions) == 1:
+        word, inside, other = node.name.upper(), node.expressions[0], "expressions"
+    elif isinstance(node, exp.Func):
+        word, inside = node.key.upper(), node.this
+    if word not in PARTS:
+        return "", node
+    _only(node, "this", other)
+    return word, inside
+
+
+def _compare_part(kind: Column, word: str, sign: str, node: Any) -> Predicate:
+    """A part against a number; a year, and a period that goes by its name, is a range of the column."""
+    part, numbers = PARTS[word], number_column(kind, word)
+    _require(kind.family in part.families, f"{word} is not for column {_quote(kind.name)}, which holds {kind.family}")
+    own = f"{word} of column {_quote(kind.name)} is written {part.written}"
+    named = type(node) is exp.Literal and node.is_string
+    if named and part.periods:
+        _only(node, "this", "is_string")
+        period = read_period(part.periods, str(node.this))
+        _require(period is not None, own)
+        assert period is not None
+        return _compare_period(kind, sign, *period)
+    if word == "WEEKDAY":
+        _require(named and node.this in WEEKDAYS, own)
+        number = Fraction(WEEKDAYS.index(node.this) + 1)
+    else:
+        _require(not named and type(node) in (exp.Literal, exp.Neg, exp.Paren), own)
+        number = Fraction(_value(node, numbers))
+    found = _compare_units(numbers, sign, number)
+    if not isinstance(found, Comparison) or not found.values:
+        return found
+    if word != "YEAR":
+        return PartComparison.of(found, word)
+    year = int(str(found.values[0]))
+    return _compare_period(kind, found.sign, date(year, 1, 1), date(year + 1, 1, 1))
+
+
+def _compare_period(kind: Column, sign: str, *days: date) -> Predicate:
+    """A period in terms of its first day and of the first day after it."""
+    first, after = [str(day) if kind.family == DATE else f"{day} 00:00:00" for day in days]
+    if sign in ("=", "<>"):
+        ends = [(">=", first), ("<", after)] if sign == "=" else [("<", first), (">=", after)]
+        return _join([compare(kind, one, end) for one, end in ends], every=sign == "=")
+    return compare(kind, "<" if sign in ("<", "<=") else ">=", first if sign in ("<", ">=") else after)
 
 
 def compare(kind: Column, sign: str, value: Fraction | str | bool) -> Predicate:

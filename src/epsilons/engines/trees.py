@@ -255,8 +255,16 @@ class Comparison(Predicate):
     @cached_property
     def text(self) -> str:
         written = ", ".join(map(self._write, self.values))
-        name = self.column.name.replace('"', '""')
-        return f'"{name}" {self.sign} {f"({written})" if self.sign in ("IN", "NOT IN") else written}'.rstrip()
+        return f"{self.called} {self.sign} {f'({written})' if self.sign in ('IN', 'NOT IN') else written}".rstrip()
+
+    @property
+    def called(self) -> str:
+        """What is compared, as it is written."""
+        return '"' + self.column.name.replace('"', '""') + '"'
+
+    def compared(self) -> exp.Expr:
+        """What is compared, of every row."""
+        return column(self.column.name)
 
     def _write(self, value: Canonical) -> str:
         if isinstance(value, bool):
@@ -284,7 +292,7 @@ class Comparison(Predicate):
     def tree(self) -> exp.Expr:
         if not self.values:
             return bit(missing(self.column)) if self.sign == "IS NULL" else present(self.column)
-        this, values, sign = column(self.column.name), self.values, self.sign.removeprefix("NOT ")
+        this, values, sign = self.compared(), self.values, self.sign.removeprefix("NOT ")
         if sign == "LIKE":
             before, sought, after = split_like(str(values[0]))
             node, values = _PATTERNS[before, after], (sought,)

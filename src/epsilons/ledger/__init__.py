@@ -8,7 +8,8 @@ left to everyone, and what one person is told. In `roster` people join and chang
 few; `losses` puts a floor under accounts whose records are gone; `renewal` begins periods, `rosters` writes down who is
 on which roster; `segments` keeps who stands where, `order` finds them by their digests, which `identity` makes of ids;
 `opening` opens a ledger, also of an older format; `recount` shows that every table is what the journal adds up to by
-`replay`. `tables` is the format on disk; the databases are in `epsilons.storage`.
+`replay`. A head that all clients are held to is kept by a `witness`, over HTTP (`signed`) or in a table (`heads`).
+`tables` is the format on disk; the databases are in `epsilons.storage`.
 
 >>> from fractions import Fraction
 >>> from epsilons import ledger

@@ -27,8 +27,6 @@ from epsilons.storage.files import hold_lock, read_own, replace_private
 Clock = Callable[[], datetime.datetime]
 
 START = "0" * 64
-#: So many copies of a ledger are remembered beside its head.
-_COPIES = 64
 #: Sums of charges are not counted beyond this.
 LARGEST_SUM = 1 << 62
 
@@ -126,8 +124,6 @@ class Head(NamedTuple):
     verified: int = 0
     replay: str = ""
     marks: Mapping[int, str] = MappingProxyType({})
-    #: Lines at which the ledger was copied: number, hash and `most` of each.
-    copies: tuple[tuple[int, str, int], ...] = ()
 
 
 class Anchor:
@@ -156,29 +152,15 @@ class Anchor:
             )
         return known
 
-    def find_lost(self, connection: Connection, ledger: str) -> tuple[Head | None, int | None]:
-        """The head that the ledger has lost, if any, and `most` at the last line that is left, if that was backed up.
-
-        Refuses where nothing was lost.
-        """
+    def find_lost(self, connection: Connection, ledger: str) -> Head | None:
+        """The head that the ledger has lost, if any; refuses where nothing was lost."""
         known = self.read()
         if known is not None and known.ledger != ledger:
             raise LedgerError("The head that is kept here is another ledger's.", suggest="the ledger's own anchor")
         if known is not None and self._is_ancestor(connection, ledger, known):
             stands = "This ledger stands at its head or ahead of it: nothing was lost."
             raise LedgerError(stands, rule="Accepting a loss spends everybody's grant.", suggest="open it as usual")
-        seq, digest = head(connection)
-        copies = () if known is None else known.copies
-        return known, next((most for *line, most in copies if line == [seq, digest]), None)
-
-    def note_copy(self, connection: Connection) -> None:
-        """A copy is made of the ledger as it stands: should it be put back one day, it is known what was lost."""
-        with self._lock():
-            known = self.read()
-            if known is not None:
-                newest = self._follow(connection, known)
-                copies = (*known.copies, (newest.seq, newest.digest, newest.most))[-_COPIES:]
-                self._write(newest._replace(copies=copies))
+        return known
 
     @staticmethod
     def _is_ancestor(connection: Connection, ledger: str, known: Head) -> bool:
@@ -225,8 +207,7 @@ class Anchor:
         """Take the chain as it is after a loss was accepted and written down in it."""
         with self._lock():
             known = self.read()
-            most, copies = (0, ()) if known is None else (known.most, known.copies)
-            self._write(Head(ledger, *head(connection), most, copies=copies))
+            self._write(Head(ledger, *head(connection), 0 if known is None else known.most))
 
     def note_verified(self, line: int, digest: str, text: str) -> None:
         """What the journal adds up to at this line, which is verified and has this hash.
@@ -265,8 +246,7 @@ class Anchor:
             if not (type(seq) is type(verified) is int and 0 <= verified <= seq < 1 << 63):
                 raise ValueError("not the number of a line")
             most, told = int(content.get("most", 0)), str(content.get("replay", ""))
-            copies = tuple((int(line), str(digest), int(sum)) for line, digest, sum in content.get("copies", ()))
-            return Head(str(content["ledger"]), seq, str(content["hash"]), most, verified, told, copies=copies)
+            return Head(str(content["ledger"]), seq, str(content["hash"]), most, verified, told)
         except FileNotFoundError:
             return None
         except (OSError, ValueError, KeyError, TypeError, AttributeError, RecursionError):
@@ -282,7 +262,7 @@ class Anchor:
 
     def _write(self, head: Head) -> None:
         told = {"ledger": head.ledger, "seq": head.seq, "hash": head.digest, "most": head.most}
-        text = json.dumps({**told, "verified": head.verified, "replay": head.replay, "copies": head.copies})
+        text = json.dumps({**told, "verified": head.verified, "replay": head.replay})
         replace_private(self._path, text, before=lambda: reach("anchoring"))
 
     @contextlib.contextmanager

@@ -84,12 +84,11 @@ class Ledger(Renewing):
             kept = self._anchor is not None or self._outside is not None
             mine = journal.head(connection)[0] if kept else 0
             reach(inside)
-        if kept:
+        if self._outside is not None:
+            self._outside.advance(self._database, mine)
+        if self._anchor is not None:
             with self._database.read() as connection:
-                if self._outside is not None:
-                    self._outside.advance(connection, mine)
-                if self._anchor is not None:
-                    self._anchor.advance(connection, self.id, mine)
+                self._anchor.advance(connection, self.id, mine)
         reach(after)
 
     def _read(self, read: Callable[[Connection], _T]) -> _T:

@@ -22,6 +22,7 @@ from epsilons.ledger import journal, losses, segments, tables, witness
 from epsilons.ledger.identity import BLAKE_2, SHA_256
 from epsilons.ledger.journal import Anchor, Head
 from epsilons.ledger.places import SCHEMA, Places
+from epsilons.ledger.renewal import begin_periods
 from epsilons.ledger.roster import put_emptied_aside
 from epsilons.ledger.values import DIGEST_BYTES, NoLedgerError, UnusableLedgerError, does_not_add_up
 from epsilons.ledger.witness import Outside
@@ -154,9 +155,9 @@ def _open_checked(
 ) -> tuple[str, bytes, str, Anchor | None, Outside | None]:  # fmt: skip
     if accept_loss:
         _accept_loss(database, at, head, outside, name)
+    if outside is not None:
+        outside.check(database)
     with database.read() as connection:
-        if outside is not None:
-            outside.check(connection)
         # What a witness says is worth more than what this machine has not seen.
         if head is not None and (adopt or outside is not None) and not look:
             head.adopt(connection, name)
@@ -175,12 +176,13 @@ def _open_checked(
         check(connection)
         if place is not None and not look:  # a copy that is refused is not where the ledger stands
             find_places().remember(place, name)
-        if outside is not None and not look:
-            outside.advance(connection, journal.head(connection)[0])
+        last = journal.head(connection)[0]
         if head is not None and not look:
             head.advance(connection, name)
         salt, kind = connection.execute("SELECT salt, digest FROM ledger").fetchone()
-        return name, bytes(salt), kind, head, outside
+    if outside is not None and not look:
+        outside.advance(database, last)
+    return name, bytes(salt), kind, head, outside
 
 
 def _find_outside(connection: Connection, name: str, address: str | None) -> Outside | None:
@@ -266,14 +268,14 @@ def _accept_loss(database: Database, at: str, head: Anchor | None, outside: Outs
         raise LedgerError(unknown, rule="It has no head.", suggest=Argument("witness"))
     _bring_up_to_date(database, at, lambda _: None)
     with database.write() as connection:
-        known = lost = None
+        known, lost, bound = None, None, losses.UNKNOWN
         if outside is not None:
             known, here = outside.find_lost(connection)
             bound = losses.bound_loss(connection, here, None if known is None else known.most)
             lost = None if known is None else Head(name, known.seq, known.digest)
         elif head is not None:
-            lost, here = head.find_lost(connection, name)
-            bound = losses.bound_loss(connection, here, None if lost is None else lost.most)
+            lost = head.find_lost(connection, name)
+        begin_periods(connection, at, lost=True)  # the present one may have been used up in what is lost
         losses.write_off(connection, at, lost, bound)
     with database.read() as connection:
         if outside is not None:

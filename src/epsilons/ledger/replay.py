@@ -12,7 +12,7 @@ from operator import attrgetter
 from typing import Any, Self
 
 from epsilons.ledger import journal
-from epsilons.ledger.consent import name_period
+from epsilons.ledger.consent import count_over, name_period
 from epsilons.ledger.rosters import change_earlier, count_earlier, is_lost, mark_lost, read_public, read_term
 from epsilons.ledger.statements import read_rosters
 from epsilons.ledger.values import LOST, REFUNDED, RESERVED, STORED, TOUCHED, does_not_add_up
@@ -250,8 +250,8 @@ class Replay:
             alike = all(getattr(origin, one) == getattr(target, one) for one in ("granted", "state", "own", "level"))
             told = [(read_rosters(one.datasets), read_public(one.datasets)) for one in (origin, target)]
             begun = before.period == after.period and before.label < after.label == name_period(after.period, at)
-            spent = origin.granted if is_lost(origin.datasets) else 0
-            counted = after.earlier == before.earlier + max(origin.granted, origin.spent) and target.spent == spent
+            over = count_over(before, after.label, origin.granted, origin.spent, body.get("lost", False))
+            counted = after.earlier == before.earlier + over and target.spent == 0
             counted = counted and is_lost(origin.datasets) == is_lost(target.datasets)
             if not (alike and told[0] == told[1] and begun and counted and origin.reserved == target.reserved):
                 raise does_not_add_up(f"line {seq} renews more than was granted")

@@ -72,13 +72,3 @@ def find_consent(stood: Sequence[tuple[int, Cohort]]) -> tuple[int, int]:
     steps = enumerate(pairwise(stood), 1)
     found = [(line, n) for n, ((_, was), (line, now)) in steps if is_lost(was.datasets) and not is_lost(now.datasets)]
     return found[-1] if found else (0, 0)
-
-
-def count_lapsed(stood: Sequence[Cohort]) -> int:
-    """Of a person's cohorts, in their order: what periods that are over count for beyond what was spent in them."""
-    found = 0
-    for was, now in pairwise(stood):
-        before, after = read_term(was.datasets), read_term(now.datasets)
-        if before is not None and after is not None and after.earlier > before.earlier:
-            found += max(0, after.earlier - before.earlier - was.spent)
-    return found

@@ -21,7 +21,7 @@ from epsilons.ledger import checks, segments, values
 from epsilons.ledger.balances import Anew, Redefined, Remaining, Replaced, Statement, Use, questions_left
 from epsilons.ledger.journal import Head
 from epsilons.ledger.past import check_past
-from epsilons.ledger.rosters import count_lapsed, find_consent, is_lost, read_term
+from epsilons.ledger.rosters import count_earlier, find_consent, is_lost, read_term
 from epsilons.ledger.values import Cohort, History, Past, Quota, Reservation, Stored
 from epsilons.measure import PLAIN, Measure
 from epsilons.preferences import to_nano
@@ -253,10 +253,15 @@ def read_statement(connection: Connection, digest: bytes, seeded: int | None) ->
                 uses.append(Use(number, kind, at, nano, granted))
     stood = [(line, by_id[place]) for line, place in path]
     now, (line, since) = by_id[places[-1]], find_consent(stood)
-    merges = list(_find_merges(connection, path[since:]))
-    rounded, before = sum(nano for _, _, nano in merges), read_before(connection, uses, line)
-    term, lapsed = read_term(now.datasets), count_lapsed([one for _, one in stood[since:]])
-    counted = now.spent + now.reserved + (0 if term is None else term.earlier) - lapsed
+    merges, anew = list(_find_merges(connection, path[since:])), read_before(connection, uses, line)
+    rounded, earlier = sum(nano for _, _, nano in merges), count_earlier(now.datasets)
+    term, counted = read_term(now.datasets), now.spent + now.reserved + earlier
+    # Earlier periods count with what was charged before a consent anew, all else begins there.
+    counted += anew.charged if anew is not None and not earlier else 0
+    more = max(0, counted - sum(use.charge for use in uses) - rounded)
+    # What no question charged was in a part that is lost, or was granted for a period that is over and not used.
+    lost = connection.execute("SELECT losses FROM ledger").fetchone()[0] > 0
+    lapsed = 0 if lost or all(read_term(one.datasets) is None for _, one in stood) else more
     return Statement(
         granted=None if now.state == values.WITHDRAWN else now.granted,
         state=now.state,
@@ -266,8 +271,8 @@ def read_statement(connection: Connection, digest: bytes, seeded: int | None) ->
         uses=tuple(uses),
         when_public=tuple(when_public),
         not_dp_since=find_mark(connection, seeded),
-        written_off=max(0, counted - sum(use.charge for use in uses) + (before.charged if before else 0) - rounded),
-        anew=before,
+        written_off=more - lapsed,
+        anew=anew,
         lost=is_lost(now.datasets),
         rounded=rounded,
         lowered=sum((by_id[one].granted or 0) - (by_id[other].granted or 0) for one, other, _ in merges),

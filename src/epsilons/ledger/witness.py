@@ -23,7 +23,7 @@ from epsilons.ledger import journal
 from epsilons.ledger.heads import MOST_LINES, Heads, Line
 from epsilons.ledger.values import UnusableLedgerError, does_not_add_up
 from epsilons.storage import split_address, sqlite_path
-from epsilons.storage.base import Connection, reach
+from epsilons.storage.base import Connection, Database, reach
 
 #: How addresses of tables begin.
 _TABLES = ("postgresql://", "postgres://", "sqlite:///")
@@ -117,10 +117,12 @@ class Outside:
     def close(self) -> None:
         self._witness.close()
 
-    def check(self, connection: Connection) -> None:
+    def check(self, database: Database) -> None:
         """Raise unless the witness's head is an ancestor of the chain."""
+        # Asked first, and only then looked at: what it knows was committed before.
         self._known = self._read()
-        self._hold(connection, self._known)
+        with database.read() as connection:
+            self._hold(connection, self._known)
 
     def begin(self, connection: Connection) -> None:
         """Let the witness know of a ledger that it did not know."""
@@ -129,22 +131,26 @@ class Outside:
             raise self._refused()
         self._hold(connection, self._known)
 
-    def advance(self, connection: Connection, least: int) -> None:
-        """Hand over what was added to the chain, link by link; the head has reached `least` when this returns."""
+    def advance(self, database: Database, least: int) -> None:
+        """Hand over what was added to the chain, link by link; the head has reached `least` when this returns.
+
+        Another client may be quicker, with lines of this chain, or of another, which is refused.
+        """
         with self._turn:
             known = self._known or self._read()
-            while known.seq < least or self._known is None:
-                self._hold(connection, known)
-                lines = list(_follow(connection, known))
+            while True:
+                with database.read() as connection:  # newer than what the witness knows
+                    self._hold(connection, known)
+                    if known.seq >= least:
+                        return
+                    lines = list(_follow(connection, known))
                 if not lines or lines[-1].seq < least:
                     raise _behind(self._witness.address)
                 reach("witnessing")
                 told = self._witness.add(known, lines[-MOST_LINES:])
-                if told is None or (told == known and told != lines[-1]):
+                if told is None or told == known:
                     raise self._refused()
                 known = self._known = told
-            # Another client may have been quicker, with lines of this chain, or of another.
-            self._hold(connection, known)
 
     def find_lost(self, connection: Connection) -> tuple[Line | None, int | None]:
         """The head that the ledger has lost, and `most` at the last line that is left, as far as they are known.

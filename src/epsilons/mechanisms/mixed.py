@@ -14,7 +14,7 @@ from numpy.typing import NDArray
 from epsilons.accuracy import order as order_accuracy
 from epsilons.accuracy.additive import uneven
 from epsilons.accuracy.gaussian import gaussian_model
-from epsilons.accuracy.intervals import ErrorBar, ErrorModel
+from epsilons.accuracy.intervals import ErrorBar, ErrorModel, cut_noise
 from epsilons.accuracy.relation import LevelAnswer, Relation
 from epsilons.guarantee import NANO, to_epsilon
 from epsilons.mechanisms.base import Mechanism, register
@@ -135,13 +135,21 @@ class MixedMean(Mixed):
         return levels.size // cast(Additive, question.statistic).divisor(levels.size)
 
     def predict_error(self, question: Question, levels: Levels) -> float | None:
-        model = self._model(question, levels, cast(Additive, question.statistic).guess(question))
-        return math.sqrt(model.normal**2 + model.bound**2 + sum(2 * scale**2 for scale in model.laplace))
+        return self._error(question, levels, cast(Additive, question.statistic).guess(question))
 
     def worst_error(self, question: Question, levels: Levels) -> float | None:
-        shares, total = self.shares(question, levels), self._total(question, levels)
-        noise = 2 * float((shares**2 * self.mean_scales(question, levels) ** 2).sum())
-        return math.sqrt(self._worst_bias(question, levels, shares) ** 2 + total**2 * noise)
+        return self.predict_error(replace(question, assume=math.inf, bought=None), levels)
+
+    def stated_error(self, question: Question, levels: Levels, answer: Answer) -> float:
+        """At the contribution that the answer shows, one error nearer to the middle."""
+        return self._error(question, levels, self._shown(question, levels, answer, 0.5))
+
+    def _error(self, question: Question, levels: Levels, moments: Moments) -> float:
+        """RMSE of answers that are cut to what is possible."""
+        low, high = cast(Additive, question.statistic).limits(levels.size)
+        luck, _, bound = self._off(question, levels, moments)
+        noise = cut_noise(math.hypot(*self._noises(question, levels)), high - low)
+        return min(math.sqrt(luck**2 + bound**2 + noise), float(high - low))
 
     def _worst_bias(self, question: Question, levels: Levels, shares: Floats) -> float:
         """The largest error before noise over all values within bounds."""
@@ -151,40 +159,43 @@ class MixedMean(Mixed):
         return self._total(question, levels) * (high - low) / 2 * left_out
 
     def error_bars(self, question: Question, levels: Levels, answer: Answer) -> tuple[ErrorBar, ...] | None:
-        return (self._bar(question, levels, self._shown(question, levels, answer)),)
+        moments = self._shown(question, levels, answer)
+        errors, noises = (
+            self._off(question, levels, replace(moments, variance=moments.most)),
+            self._noises(question, levels),
+        )
+        limits = cast(Additive, question.statistic).limits(levels.size)
+        make = ErrorModel if question.measure.delta is None else gaussian_model
+        return (make(noises, *errors, limits=limits),)
 
-    def _shown(self, question: Question, levels: Levels, answer: Answer) -> Moments:
-        """What the answer says of one person's part, at most."""
+    def _shown(self, question: Question, levels: Levels, answer: Answer, part: float = 1.0) -> Moments:
+        """What the answer says of one person's part, two errors nearer to the middle, or a part of that."""
         statistic, total = cast(Additive, question.statistic), self._total(question, levels)
         guessed = statistic.guess(question)
-        before = self._bar(question, levels, guessed)
-        doubt = math.hypot(before.normal, *(math.sqrt(2) * scale for scale in before.laplace))
-        known = statistic.learn(question, guessed, answer.value / total, doubt / total)
-        return replace(known, variance=known.most)
+        luck, _, _ = self._off(question, levels, guessed)
+        doubt = math.hypot(luck, *(math.sqrt(2) * scale for scale in self._noises(question, levels)))
+        return statistic.learn(question, guessed, answer.value / total, part * doubt / total)
 
-    def _bar(self, question: Question, levels: Levels, moments: Moments) -> ErrorModel:
-        model = self._model(question, levels, moments)
-        if math.isfinite(question.assume):
-            return model
-        return replace(model, normal=0.0, bound=self._worst_bias(question, levels, self.shares(question, levels)))
+    def _noises(self, question: Question, levels: Levels) -> tuple[float, ...]:
+        """The Laplace scales, or those of Gaussian noises as large, of the levels' noises in the answer."""
+        scales = self._total(question, levels) * self.shares(question, levels) * self.mean_scales(question, levels)
+        return tuple(float(scale) for scale in scales if scale > 0)
 
-    def _model(self, question: Question, levels: Levels, moments: Moments) -> ErrorModel:
+    def _off(self, question: Question, levels: Levels, moments: Moments) -> tuple[float, float, float]:
+        """All but the noise: (luck of who stands where, of who is on the roster, a bound on what relations may do)."""
         shares, total = self.shares(question, levels), self._total(question, levels)
-        luck = moments.variance * max(0.0, float((shares**2 / np.array(levels.sizes, float)).sum()) - 1 / levels.size)
-        laplace = total * shares * self.mean_scales(question, levels)
         population = total * math.sqrt(moments.variance / levels.size)
+        worst = self._worst_bias(question, levels, shares)
+        if math.isinf(question.assume):  # whatever values people have, luck or not
+            return 0.0, population, worst
+        luck = moments.variance * max(0.0, float((shares**2 / np.array(levels.sizes, float)).sum()) - 1 / levels.size)
         sizes = np.array(levels.sizes, float)
         drift = uneven(shares * levels.size / sizes, sizes, levels.left_out)
         statistic = cast(Additive, question.statistic)
         # The spread in which distances are told, or of a count the one that goes with it.
         told = math.sqrt(moments.variance) if isinstance(statistic, Counting) else statistic.related(question)[1]
         bound = question.assume * told * total * float(drift) / levels.size
-        limits = statistic.limits(levels.size)
-        errors = (total * math.sqrt(luck), population, bound if math.isfinite(bound) else 0.0)
-        noises = tuple(float(s) for s in laplace if s > 0)
-        if question.measure.delta is not None:
-            return gaussian_model(noises, *errors, limits=limits)
-        return ErrorModel(noises, *errors, limits=limits)
+        return total * math.sqrt(luck), population, min(bound, worst)
 
     def level_answers(self, question: Question, people: People, entropy: Entropy, size: int) -> Floats:
         """The noisy mean of each level: its integer sum, an integer noise, divided by its public size."""
@@ -200,7 +211,8 @@ class MixedMean(Mixed):
         return statistic.coin_origin + np.array(means)
 
     def mix(self, question: Question, levels: Levels, answers: Floats) -> Floats:
-        return np.asarray(self._total(question, levels) * (self.shares(question, levels) @ answers))
+        mixed = self._total(question, levels) * (self.shares(question, levels) @ answers)
+        return np.clip(mixed, *cast(Additive, question.statistic).limits(levels.size))
 
     def details(self, question: Question, levels: Levels, answers: Floats, value: float) -> dict[str, Any]:
         """The levels' own noisy answers, and what they say about preferences and values: no extra charge."""
@@ -227,7 +239,7 @@ class MixedMean(Mixed):
     def condition(self, question: Question, levels: Levels, answer: Answer | None = None) -> str:
         """The levels' own answers may contradict what was assumed; then it says so."""
         seen = question.statistic.one_each and answer
-        spreads = [math.sqrt(self._shown(question, levels, seen).variance)] if seen else ()
+        spreads = [math.sqrt(self._shown(question, levels, seen).most)] if seen else ()
         told = question.condition(spreads=spreads)
         if answer is None or math.isinf(question.assume):
             return told

@@ -178,7 +178,10 @@ class Release(Shown):
 
     def to_arrow(self) -> pyarrow.Table:
         """One row per key; a single number is one row without a key."""
-        import pyarrow as pa
+        try:
+            import pyarrow as pa
+        except ImportError:
+            raise PlanError("Tables of Arrow need pyarrow.", suggest="pip install 'epsilons[tables]'") from None
 
         if not isinstance(self.value, dict):
             return pa.table({"value": [self.value]})
@@ -200,7 +203,7 @@ class Release(Shown):
         try:
             return self.to_arrow().to_pandas()
         except ImportError:
-            raise PlanError("Frames need pandas.", suggest="pip install 'epsilons[datasets]'") from None
+            raise PlanError("Frames need pandas.", suggest="pip install pandas") from None
 
     def __str__(self) -> str:
         if isinstance(self.value, dict):

@@ -340,7 +340,7 @@ class Counting(Additive):
         return 0, people * int(self.extremes[1])
 
     def related(self, question: Question) -> tuple[str, float]:
-        return "share" if self.one_each else "number of rows", super().related(question)[1]
+        return "share" if self.counts_people else "number of rows", super().related(question)[1]
 
     def told_at(self, question: Question) -> str:
         source = dict(question.known).get("density", "guessed" if question.density is None else "given")

@@ -14,7 +14,7 @@ _FILES = (
     "count",
     "total",
     "variance",
-    "order",
+    "quantiles",
     "unbounded",
     "histogram",
     "regression",

@@ -1,4 +1,4 @@
-"""How many people fall into each bin or category."""
+"""How many people fall into each bin or category; of dates and times, into each period or part of a calendar."""
 
 from __future__ import annotations
 
@@ -14,6 +14,7 @@ from typing import Any, ClassVar, Literal
 
 from epsilons.arguments.checks import check_name, check_real
 from epsilons.arguments.options import Parameter
+from epsilons.arguments.spans import read_spans
 from epsilons.display import show_count
 from epsilons.engines.readings import read_entry
 from epsilons.errors import Argument, PlanError
@@ -40,8 +41,11 @@ class Histogram(Counting):
     categories: tuple[Hashable, ...] | None = None
     outside: str = "drop"
     scope: Scope | None = None
+    #: Where categories are ranges or parts of a calendar: how they were asked for.
+    spans: tuple[str, tuple[Any, ...]] | None = None
 
     name: ClassVar[str] = "histogram"
+    later: ClassVar[tuple[str, ...]] = ("spans",)
     summary: ClassVar[str] = "bins"  # type: ignore[misc]
 
     def __post_init__(self) -> None:
@@ -60,12 +64,25 @@ class Histogram(Counting):
 
     @classmethod
     def of(cls, edges: Any, categories: Any, outside: str, scope: Scope | None = None) -> Histogram:
-        """From any sequences."""
-        return cls(_list(edges, "Edges", _EDGES), _list(categories, "Categories", _NAMES), outside, scope)
+        """From any sequences; edges may be periods or parts of a calendar."""
+        named = categories if isinstance(categories, Mapping) else edges
+        if (edges is not None and categories is not None) or not isinstance(named, Mapping):
+            return cls(_list(edges, "Edges", _EDGES), _list(categories, "Categories", _NAMES), outside, scope)
+        labels, times, _ = read_spans("the histogram", named)
+        if any(isinstance(edge, (int, float)) for edge in times):
+            raise PlanError("Ranges of a histogram are of dates or times.", rule=_RULE, suggest=_EDGES)
+        ((word, given),) = named.items()
+        return cls(None, labels, outside, scope, (word, tuple(map(str, given))))
+
+    @property
+    def asked_spans(self) -> dict[str, list[Any]] | None:
+        """The ranges or parts of a calendar that its bins are, as `spans` reads them."""
+        return None if self.spans is None else {self.spans[0]: list(self.spans[1])}
 
     def identity(self) -> str:
         name = type(self).__name__
-        held = {field.name: getattr(self, field.name) for field in fields(self) if field.init and field.name != "scope"}
+        found = {field.name: getattr(self, field.name) for field in fields(self) if field.init}
+        held = {key: value for key, value in found.items() if key != "scope" and (key not in self.later or value)}
         bins = spell(name, **held)
         return bins if self.scope is None else f"Filtered{name}(scope={self.scope!r}, bins={bins})"
 
@@ -170,7 +187,12 @@ ENTRY = Entry(
     name="histogram",
     build=lambda given, over: Histogram.of(**given, scope=None if over.fixed else over.scope),
     arguments=(
-        Parameter("edges", Sequence[float] | None, None, "Bins [a, b), [b, c), ..."),
+        Parameter(
+            "edges",
+            Sequence[float] | dict[str, list[Any]] | None,
+            None,
+            "Bins [a, b), [b, c), ...; of dates eps.months(...).",
+        ),
         Parameter("categories", Sequence[Hashable] | None, None, "Categories, instead of bins."),
         Parameter("outside", Literal["drop", "clip"], "drop", "What becomes of values outside the edges."),
     ),

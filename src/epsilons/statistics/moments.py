@@ -12,7 +12,8 @@ class Moments:
     as bias, against mechanisms that leave something out: else shrinking to the centre would look free. `off` is for a
     variance, or a mean of rows: how far the values' own mean is expected to lie from the centre of the bounds. `most`
     bounds the variance once an answer was seen, for intervals. `rows` is how many rows of a person count, where their
-    number is private. `slope`: an answer that this was read off was multiplied by it for what its weights leave out.
+    number is private. `slope`: an answer that this was read off was multiplied by it for what its weights leave out;
+    `missing` is how much a total that was seen leaves out at most.
     """
 
     mean: float
@@ -22,3 +23,4 @@ class Moments:
     most: float = math.nan
     rows: float = 1.0
     slope: float = 1.0
+    missing: float = math.nan

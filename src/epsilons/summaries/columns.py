@@ -20,6 +20,7 @@ from sqlglot import exp
 
 from epsilons.arguments.spans import Spans, read_spans
 from epsilons.engines.base import DATE, NUMBER, TEXT, TIME, Column, Schema
+from epsilons.engines.calendars import PARTS, extract
 from epsilons.engines.conditions import compare
 from epsilons.engines.readings import read_entry
 from epsilons.engines.trees import (
@@ -51,8 +52,8 @@ _EXACT_DIGITS = 18
 _FEW_BINS = 6
 MOST_GROUPS = 100_000
 _PLAIN = (str, int, float, bool)
-#: Which columns have parts of a calendar.
-_OF_PART = {"weekdays": (DATE, TIME), "hours": (TIME,)}
+#: Groups that are parts of a calendar.
+_PART_WORDS = {"weekdays": "WEEKDAY", "hours": "HOUR"}
 KEYS_RULE = "Keys come from the caller; reading them from the table would show who is in it."
 _KEYS_HINT = Argument("by", {"region": ["north", "south"]})
 #: A bound, and what stands for whatever lies beyond it.
@@ -315,7 +316,7 @@ class _Places:
 
     def __init__(self, kind: Column, spans: Spans) -> None:
         self._kind, self._part = kind, spans.part
-        families = _OF_PART.get(spans.part, (NUMBER, DATE, TIME))
+        families = PARTS[_PART_WORDS[spans.part]].families if spans.part else (NUMBER, DATE, TIME)
         if kind.family not in families:
             rule = f"They are of columns of {' or '.join(families)}."
             raise DataError(f"Column {kind.name!r} holds {kind.family}.", rule=rule, suggest="a list of its keys")
@@ -328,14 +329,9 @@ class _Places:
 
     def tree(self) -> exp.Expr:
         """The place of a row's group, of those inside."""
-        if self._part == "hours":
-            return cast(exp.Extract(this=exp.var("HOUR"), expression=column(self._kind.name)), "INT")
         if self._part:
-            day = cast(column(self._kind.name), "DATE")
-            since = exp.paren(exp.DateDiff(this=day, expression=_monday(), unit=exp.var("DAY")))
-            # Days before it count down: their rest would be negative.
-            rest = exp.paren(exp.Add(this=exp.Mod(this=since, expression=whole(7)), expression=whole(7)))
-            return cast(exp.Mod(this=rest, expression=whole(7)), "INT")
+            word = _PART_WORDS[self._part]
+            return exp.Sub(this=extract(word, self._kind.name), expression=whole(PARTS[word].low))
         bits = [edge.tree() for edge in self._edges[:-1]]
         while len(bits) > 1:
             pairs = [bits[i : i + 2] for i in range(0, len(bits), 2)]
@@ -345,10 +341,6 @@ class _Places:
     def inside(self) -> exp.Expr:
         """1 for the rows of these groups."""
         return present(self._kind) if self._last is None else join_bits([self._edges[0].tree(), self._last.tree()])
-
-
-def _monday() -> exp.Expr:
-    return cast(exp.Literal.string("1970-01-05"), "DATE")
 
 
 def _edge(value: Any, kind: Column) -> Any:

@@ -276,7 +276,7 @@ def _check_bins(statistic: Histogram, kind: Column | None) -> Keys | None:
         return None
     if kind is None:
         raise PlanError("A histogram needs a column.", suggest="one that holds the categories")
-    return Keys((kind,), (statistic.bin_keys,), "category")
+    return Keys((kind,), (statistic.asked_spans or statistic.bin_keys,), "category")
 
 
 def _numbers(kind: Column | None) -> Column:

@@ -8,8 +8,8 @@ import numpy as np
 import pytest
 
 from epsilons.summaries import models
+from epsilons.summaries.models import AS_STEPS, product_sums
 from epsilons.summaries.models import MODEL_STEPS as STEPS
-from epsilons.summaries.models import product_sums
 
 BOUNDS = ((-3.0, 5.0), (0.0, 1.0), (1e6, 1e6 + 1))
 
@@ -52,26 +52,26 @@ def people(size: int, levels: int, seed: int = 1) -> tuple[np.ndarray, np.ndarra
 @pytest.mark.parametrize(("size", "levels"), [(1, 1), (2, 2), (300, 3), (300, 256), (5_000, 7)])
 def test_sums_of_products_equal_the_definition(size: int, levels: int) -> None:
     features, target, codes = people(size, levels)
-    fast = np.tril(product_sums(features, target, BOUNDS, np.asarray, codes, levels))
+    fast = np.tril(product_sums(features, target, BOUNDS, np.asarray, AS_STEPS, codes, levels))
     assert fast.tolist() == slow(features, target, codes, levels)
 
 
 def test_blocks_slices_and_threads_do_not_matter(monkeypatch: pytest.MonkeyPatch) -> None:
     features, target, codes = people(700, 5)
-    whole = product_sums(features, target, BOUNDS, np.asarray, codes, 5)
-    for block, rows, product, few, threads in (
-        (64, 32, 8, 8, 1),
-        (128, 128, 100, 4, 3),
-        (128, 32, 9, 4, 3),
-        (1, 1, 1, 8, 2),
+    whole = product_sums(features, target, BOUNDS, np.asarray, AS_STEPS, codes, 5)
+    for block, rows, product, columns, threads in (
+        (512, 256, 8, 8, 1),
+        (1024, 1024, 100, 4, 3),
+        (640, 160, 9, 1, 3),
+        (1, 1, 1, 4, 2),
     ):
-        monkeypatch.setattr(models, "_FEW_LEVELS", few)
+        monkeypatch.setattr(models, "_COLUMNS", columns)
         monkeypatch.setattr(models, "_count_processors", lambda threads=threads: threads)
         monkeypatch.setattr(models, "_BLOCK", block)
         monkeypatch.setattr(models, "_SLICE", rows)
-        monkeypatch.setattr(models, "_ALONE", product * len(BOUNDS) ** 2)
+        monkeypatch.setattr(models, "_ALONE", product * (len(BOUNDS) + 2) ** 2)
         monkeypatch.setattr(models, "_LEAST", 1)
-        assert np.array_equal(product_sums(features, target, BOUNDS, np.asarray, codes, 5), whole)
+        assert np.array_equal(product_sums(features, target, BOUNDS, np.asarray, AS_STEPS, codes, 5), whole)
 
 
 def test_the_largest_sums_are_exact() -> None:
@@ -79,7 +79,7 @@ def test_the_largest_sums_are_exact() -> None:
     size = 200_001
     features, target = np.full((size, 1), 5.0), np.full(size, float(STEPS))
     features[0] = 5.0 - 4.0 / STEPS
-    sums = product_sums(features, target, BOUNDS[:1], np.asarray, np.zeros(size, np.uint8), 1)[0]
+    sums = product_sums(features, target, BOUNDS[:1], np.asarray, AS_STEPS, np.zeros(size, np.uint8), 1)[0]
     assert sums[1, 1] == (size - 1) * STEPS**2 + (STEPS - 1) ** 2
     assert sums[2, 1] == (size - 1) * STEPS**2 + (STEPS - 1) * STEPS
     assert sums[0, 0] == size * STEPS**2
@@ -88,6 +88,6 @@ def test_the_largest_sums_are_exact() -> None:
 def test_the_callers_rows_are_left_alone() -> None:
     features, target, codes = people(100, 2)
     before = features.copy(), target.copy()
-    product_sums(features, target, BOUNDS, np.asarray, codes, 2)
+    product_sums(features, target, BOUNDS, np.asarray, AS_STEPS, codes, 2)
     assert np.array_equal(features, before[0], equal_nan=True)
     assert np.array_equal(target, before[1], equal_nan=True)

@@ -99,3 +99,31 @@ def test_keys_are_declared_once_and_asked_by_commands(
     with eps.Dataset.from_toml("people.toml") as people:
         assert people.count(by=["age"]).value == asked[0]
         assert ("age", "number", "2 keys") in people.describe().columns
+
+
+def test_a_histogram_by_the_calendar_is_asked_by_a_command_a_document_and_a_form(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    from epsilons.service.pages.asking import read_question
+
+    monkeypatch.chdir(tmp_path)
+    parquet.write_table(TABLE, "people.parquet")
+    Path("people.toml").write_text(
+        'source = "people.parquet"\nperson = "id"\nversion = "1"\nledger = "sqlite:///people.ledger"\n'
+        '[preferences]\neveryone = "public"\n[keys]\nat = { weekdays = [] }\n'
+    )
+    assert main(["register", "people.toml"]) == 0, capsys.readouterr().err
+    capsys.readouterr()
+    written = ["histogram", "people.toml", "day", "--edges", "years(2023-12-25, 2025-01-07)", "--json"]
+    assert main(written) == 0, capsys.readouterr().err
+    wanted = json.loads(capsys.readouterr().out)["release"]["value"]
+    assert dict(wanted) == CASES[11][2]
+    with eps.Dataset.from_toml("people.toml") as people:
+        fields = {"statistic": "histogram", "column": "day", "cells": "years(2023-12-25, 2025-01-07)"}
+        assert Asked(people, read_question(fields, people), "ann", "1").ask()["release"]["value"] == wanted
+        declared = read_question({"statistic": "histogram", "column": "at"}, people)
+        assert dict(Asked(people, declared, "ann", "2").ask()["release"]["value"]) == CASES[13][2]
+        grouped = read_question({"statistic": "count", "by": "age", "keys": "ranges(0,18,65)", "and_by": "at"}, people)
+        assert grouped["arguments"]["by"] == {"age": {"ranges": [0, 18, 65]}, "at": {"weekdays": []}}
+    assert main(["histogram", "people.toml", "day", "--edges", "years(2023"]) == 2
+    assert "numbers with commas" in capsys.readouterr().err

@@ -11,8 +11,9 @@ from epsilons.dataset import Dataset
 from epsilons.dataset.documents import Asked, write_facts
 from epsilons.display import group_levels, show, show_span
 from epsilons.errors import EpsilonsError
-from epsilons.guarantee import NANO, to_epsilon
+from epsilons.guarantee import NANO
 from epsilons.ledger.balances import questions_left
+from epsilons.measure import PURE, ZCDP, Measure
 from epsilons.noise import system
 from epsilons.release.answer import Release, tell_question
 from epsilons.release.stored import StoredAnswers
@@ -27,6 +28,8 @@ from epsilons.service.serving import Reply, as_json, problem
 
 #: After so many seconds a page says that the answer is worked on.
 _PATIENCE = 10
+#: In what charges are.
+SYMBOLS = {PURE: "ε", ZCDP: "ρ"}
 #: So many answers on a page of the history.
 _PAGE = 50
 
@@ -50,18 +53,19 @@ async def show_datasets(app: GatewayApp, visit: Visit) -> Reply:
 async def show_dataset(app: GatewayApp, visit: Visit, here: Holding) -> Reply:
     """The catalogue: columns with bounds and keys, people by level."""
 
-    def describe() -> tuple[dict[str, Any], list[Any], list[Any]]:
+    def describe() -> dict[str, Any]:
         people = here.refresh()
         described = people.describe()
-        facts = write_facts(people._facts, described)
         levels, _ = described.sheets()
-        return facts, list(levels.head), [list(row) for row in levels.rows]
+        told = {"facts": write_facts(people._facts, described), "notes": described.tell_accounts()}
+        return {**told, "head": list(levels.head), "rows": [list(row) for row in levels.rows]}
 
     async with here.turns.short():
-        facts, head, rows = await app.work(describe)
+        found = await app.work(describe)
+    facts = found["facts"]
     columns = [{**one, **_tell_column(one["name"], facts)} for one in facts["columns"]]
     listed = (("Dataset", api_of(here)), ("Left", f"{api_of(here)}/remaining"))
-    named: dict[str, Any] = {"facts": facts, "columns": columns, "head": head, "rows": rows, "place": place_of(here)}
+    named = {**found, "columns": columns, "place": place_of(here)}
     return show_page(visit, "dataset.html", here.name, json=listed, **named)
 
 
@@ -110,10 +114,10 @@ async def _show_question(app: GatewayApp, visit: Visit, here: Holding, refused: 
             plan = _plan(people, document, visit.holder.name)
         except EpsilonsError as error:
             return {**found, "plan": None, "why": error}
-        code = write_code(document, people._facts, visit.origin)
+        code = write_code(document, people, visit.origin)
         named = document["arguments"]
         what = tell_question(plan["statistic"], named.get("column"), named.get("where", ""), list(named.get("by", ())))
-        told = {"plan": plan, "why": None, "what": what, "code": code, "price": _price(plan)}
+        told = {"plan": plan, "why": None, "what": what, "code": code, "price": _price(plan, people._facts.measure)}
         return {**found, **told, "left": _tell_left(people, plan)}
 
     async with here.turns.short():
@@ -136,26 +140,24 @@ def _asked_row(plan: Mapping[str, Any]) -> Any:
     return next((row for row in rows if row["mechanism"] == plan["mechanism"]), rows[0])
 
 
-def _price(plan: Mapping[str, Any]) -> str:
+def _price(plan: Mapping[str, Any], measure: Measure) -> str:
     charges = [charge for _, charge in _asked_row(plan)["charges"] if charge]
-    return f"ε {show_span(charges)} of each person used" if charges else "nothing"
+    return f"{SYMBOLS[measure.name]} {show_span(charges)} of each person used" if charges else "nothing"
 
 
 def _tell_left(people: Dataset, plan: Mapping[str, Any]) -> list[list[str]]:
     """By level, few people together: what it charges, and how many such questions are left on average."""
-    left, charged = (
-        people.remaining(),
-        {round(one * NANO): round(cost * NANO) for one, cost in _asked_row(plan)["charges"]},
-    )
-    often, names = questions_left(left.cohorts, charged), people._registry.names
-    called = [(names.get(to_epsilon(one.granted), show(to_epsilon(one.granted))), one.people) for one in left.levels]
+    left, paid = people.remaining(), {round(one * NANO): cost for one, cost in _asked_row(plan)["charges"]}
+    costs = {one.granted: paid.get(round(one.epsilon * NANO), 0.0) for one in left.levels}
+    often = questions_left(left.cohorts, {granted: round(cost * left.measure.one) for granted, cost in costs.items()})
+    names = people._registry.names
+    called = [(names.get(one.epsilon, show(one.epsilon)), one.people) for one in left.levels]
     rows = []
     for name, places in group_levels(called):
         those = [left.levels[place] for place in places]
-        costs = [to_epsilon(charged.get(one.granted, 0)) for one in those]
         more = [often[one.granted] for one in those if one.granted in often]
-        spans = show_span(costs), show_span([one.average for one in those]), show_span(more) if more else "–"
-        rows.append([name, show(sum(one.people for one in those)), *spans])
+        spans = [show_span([costs[one.granted] for one in those]), show_span([one.average for one in those])]
+        rows.append([name, show(sum(one.people for one in those)), *spans, show_span(more) if more else "–"])
     return rows
 
 
@@ -245,7 +247,7 @@ async def show_answer(app: GatewayApp, visit: Visit, here: Holding) -> Reply:
 def _tell_answer(people: Dataset, release: Release, visit: Visit) -> dict[str, Any]:
     sheet = release.sheets()[0]
     try:
-        code = write_code(read_question(visit.fields, people), people._facts, visit.origin)
+        code = write_code(read_question(visit.fields, people), people, visit.origin)
     except EpsilonsError:
         code = []
     return {
@@ -253,6 +255,7 @@ def _tell_answer(people: Dataset, release: Release, visit: Visit) -> dict[str, A
         "head": sheet.head,
         "rows": sheet.rows,
         "charges": _tell_charges(people, release),
+        "unit": "epsilon" if release.guarantee.measure.delta is None else "rho",
         "code": code if "statistic" in visit.fields else [],
     }
 

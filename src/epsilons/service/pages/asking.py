@@ -2,11 +2,14 @@
 
 import json
 import shlex
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import Any
+from urllib.parse import quote
 
 from epsilons.arguments.options import TABLES
+from epsilons.arguments.spans import spans_written
 from epsilons.dataset import Dataset
+from epsilons.dataset.documents import read_arguments, write_arguments
 from epsilons.dataset.facts import TableFacts
 from epsilons.engines.base import NUMBER, OTHER
 from epsilons.errors import PlanError
@@ -41,16 +44,17 @@ def read_question(fields: Mapping[str, str], people: Dataset) -> dict[str, Any]:
             raise PlanError("Bounds are two numbers.", suggest="both of them, such as 0 and 100")
         named["bounds"] = ends
     if "q" in own:
-        named["q"] = _number(given.get("q", "0.5"), "q")
+        found = [_number(word, "q") for word in given.get("q", "0.5").replace(";", " ").split()]
+        named["q"] = found[0] if len(found) == 1 else found
     if "k" in own:
-        named["k"] = int(_number(given.get("k", "2"), "k"))
+        named["k"] = _number(given.get("k", "2"), "k")
     if "edges" in own:
         named |= _read_cells(given.get("cells", ""), column, people)
     named |= {"where": given["where"]} if "where" in given else {}
     named |= _read_groups(given, people)
     named["share"] = _number(given.get("share", "0.1"), "share")
     named |= {"mechanism": given["mechanism"]} if given.get("mechanism", "auto") != "auto" else {}
-    return {"statistic": entry.name, "arguments": named}
+    return {"statistic": entry.name, "arguments": write_arguments(named)}
 
 
 def _number(text: str, name: str) -> float:
@@ -66,6 +70,8 @@ def _read_cells(text: str, column: str | None, people: Dataset) -> dict[str, Any
     facts = people._facts
     if column is None or column not in facts.schema:
         return {}
+    if (spans := spans_written(text)) is not None:
+        return {"edges": spans}
     words = [word.strip() for word in text.split(",") if word.strip()]
     if facts.schema.find(column).family == NUMBER:
         if words:
@@ -74,7 +80,13 @@ def _read_cells(text: str, column: str | None, people: Dataset) -> dict[str, Any
             return {}
         low, high = facts.bounds[column]
         return {"edges": [low + (high - low) * step / _BINS for step in range(_BINS + 1)]}
-    return {"categories": words or list(people.keys(column))}
+    return {"categories": words or _declared(column, people)}
+
+
+def _declared(column: str, people: Dataset) -> Any:
+    """The keys that were declared of a column: a list, or ranges and the like."""
+    keys = people.keys(column)
+    return keys if isinstance(keys, Mapping) else list(keys)
 
 
 def _read_groups(given: Mapping[str, str], people: Dataset) -> dict[str, Any]:
@@ -84,9 +96,11 @@ def _read_groups(given: Mapping[str, str], people: Dataset) -> dict[str, Any]:
         return {}
     if "keys" not in given or "by" not in given:
         return {"by": list(dict.fromkeys(columns))}
-    words = [word.strip() for word in given["keys"].split(",") if word.strip()]
-    first = {given["by"]: [people.key(given["by"], word) for word in words]}
-    return {"by": {**first, **{name: list(people.keys(name)) for name in columns if name != given["by"]}}}
+    by, spans = given["by"], spans_written(given["keys"])
+    listed = {"": [word.strip() for word in given["keys"].split(",") if word.strip()]} if spans is None else spans
+    found = {kind: [people.key(by, word) for word in words] for kind, words in listed.items()}
+    keys: Any = found.get("", found)
+    return {"by": {by: keys, **{name: _declared(name, people) for name in columns if name != by}}}
 
 
 def list_choices(facts: TableFacts) -> dict[str, Any]:
@@ -100,51 +114,54 @@ def list_choices(facts: TableFacts) -> dict[str, Any]:
 # The same question elsewhere ------------------------------------------------------------------------------------------
 
 
-def write_code(document: Mapping[str, Any], facts: TableFacts, origin: str) -> list[tuple[str, str, str]]:
-    """(what it is, the text, what goes with it)."""
-    name, named = document["statistic"], document["arguments"]
-    shown = ", ".join(_write_python(one, value) for one, value in named.items())
-    python = (
-        f'import epsilons as eps\n\nwith eps.connect("{origin}") as remote:  # key=..., or EPSILONS_KEY\n'
-        f"    print(remote.dataset({facts.name!r}).{name}({shown}))"
-    )
-    place, body = f"{origin}/v1/datasets/{facts.name}/ask", shlex.quote(json.dumps(document))
+def write_code(document: Mapping[str, Any], people: Dataset, origin: str) -> list[tuple[str, str]]:
+    """(what it is, the text): each asks the same as it stands, with a key in EPSILONS_KEY."""
+    facts, named = people._facts, read_arguments(document["arguments"])
+    call = ", ".join(_write_argument(one, value) for one, value in named.items())
+    place = f"{origin}/v1/datasets/{quote(facts.name, safe='')}/ask"
     curl = (
         f'curl {shlex.quote(place)} -H "Authorization: Bearer $EPSILONS_KEY" \\\n'
-        f'    -H "Idempotency-Key: $(date +%s%N)" -d {body}'
+        f'    -H "Idempotency-Key: $(date +%s%N)" -d {shlex.quote(json.dumps(document))}'
     )
-    told = [("Python", python, ""), ("curl", curl, "")]
-    query = _write_sql(document)
-    return told if query is None else [*told, ("SQL", query, _tell_options(named))]
+    told = [("Python", _write_python(facts.name, origin, f"{document['statistic']}({call})")), ("curl", curl)]
+    query = _write_sql(document["statistic"], named, facts.person)
+    if query is None:
+        return told
+    beside = {name: value for name, value in named.items() if name not in ("column", "where", "by", "q", "bounds")}
+    beside |= {"bounds": {named["column"]: named["bounds"]}} if "bounds" in named else {}
+    by = named.get("by", ())
+    beside |= (
+        {"keys": dict(by) if isinstance(by, Mapping) else {name: _declared(name, people) for name in by}} if by else {}
+    )
+    options = ", ".join(_write_argument(one, value) for one, value in beside.items())
+    return [*told, ("SQL", _write_python(facts.name, origin, f"sql(query, {options})", query))]
 
 
-def _write_python(name: str, value: Any) -> str:
-    value = tuple(value) if name == "bounds" else value
+def _write_python(dataset: str, origin: str, call: str, query: Sequence[str] = ()) -> str:
+    lines = ["import epsilons as eps"]
+    lines = ["import datetime", *lines] if "datetime." in call else lines
+    lines += ["", "query = (", *(f"    {part!r}" for part in query), ")"] if query else [""]
+    lines += [f"with eps.connect({origin!r}) as remote:  # key=..., or EPSILONS_KEY"]
+    return "\n".join([*lines, f"    print(remote.dataset({dataset!r}).{call})"])
+
+
+def _write_argument(name: str, value: Any) -> str:
+    value = tuple(value) if name == "bounds" and not isinstance(value, Mapping) else value
     return repr(value) if name == "column" else f"{name}={value!r}"
 
 
-def _quote(name: str) -> str:
-    return name if name.isidentifier() and name.islower() else '"' + name.replace('"', '""') + '"'
-
-
-def _write_sql(document: Mapping[str, Any]) -> str | None:
-    """None where SQL has no aggregate for it."""
-    named = document["arguments"]
-    if document["statistic"] not in _AGGREGATES:
+def _write_sql(statistic: str, named: Mapping[str, Any], person: str) -> list[str] | None:
+    """A query, part by part; None where SQL has no aggregate for it. A count is one of people."""
+    if statistic not in _AGGREGATES or isinstance(named.get("q"), list):
         return None
-    inside = [_quote(named["column"])] if "column" in named else ["*"]
+    inside = [_quote(named["column"])] if "column" in named else [f"DISTINCT {_quote(person)}"]
     inside += [str(named["q"])] if "q" in named else []
     groups = [_quote(column) for column in named.get("by", ())]
-    found = f"{_AGGREGATES[document['statistic']]}({', '.join(inside)})"
-    parts = [f"SELECT {', '.join([*groups, found])}", "FROM people"]
-    parts += [f"WHERE {named['where']}"] if "where" in named else []
-    return "\n".join([*parts, *([f"GROUP BY {', '.join(groups)}"] if groups else [])])
+    found = f"{_AGGREGATES[statistic]}({', '.join(inside)})"
+    parts = [f"SELECT {', '.join([*groups, found])}", " FROM people"]
+    parts += [f" WHERE {named['where']}"] if "where" in named else []
+    return [*parts, *([f" GROUP BY {', '.join(groups)}"] if groups else [])]
 
 
-def _tell_options(named: Mapping[str, Any]) -> str:
-    told = [f"share {named['share']:g}"]
-    told += (
-        [f"bounds of {named['column']}: {named['bounds'][0]:g} to {named['bounds'][1]:g}"] if "bounds" in named else []
-    )
-    told += ["the keys of the groups"] if isinstance(named.get("by"), dict) else []
-    return f"Beside it: {', '.join(told)}. It is asked with epsilons sql, or people.sql(...)."
+def _quote(name: str) -> str:
+    return '"' + name.replace('"', '""') + '"'

@@ -14,7 +14,6 @@ from epsilons.dataset.documents import Asked
 from epsilons.dataset.registry import name_grants
 from epsilons.display import group_levels, show, show_span
 from epsilons.errors import PlanError
-from epsilons.guarantee import to_epsilon
 from epsilons.ledger.values import Enrolment, Registration
 from epsilons.plots import list_spent
 
@@ -23,7 +22,8 @@ def tell_health(people: Dataset) -> dict[str, Any]:
     """A dataset's registrations, people, budgets and quotas."""
     book, number = people.ledger, people._registry.dataset
     described = people.describe()
-    left = replace(book.remaining(number), names=name_grants(book.levels()))
+    left = book.remaining(number)
+    left = replace(left, names=name_grants(book.levels(), left.measure))
     mine = [one for one in book.registrations() if one.dataset == number]
     return {
         "dataset": people._facts.name,
@@ -31,6 +31,10 @@ def tell_health(people: Dataset) -> dict[str, Any]:
         "people": described.people,
         "releases": described.releases,
         "pending": described.pending,
+        "measure": described.measure,
+        "renews": dict(described.renews),
+        "public": sorted(people._facts.public),
+        "notes": described.tell_accounts(),
         "state": tell_state(book, left, number),
         "registrations": [_tell_registration(one) for one in reversed(mine)],
         "spending": _tell_spending(people, mine[0].at),
@@ -55,7 +59,7 @@ def _tell_spending(people: Dataset, began: str) -> dict[str, Any]:
     lines = list_spent(counted, book.cohorts(number))
     levels = [
         {
-            "epsilon": to_epsilon(granted),
+            "epsilon": people._facts.measure.grant(granted),
             "spent": [None if math.isnan(one) else min(one, granted) / granted for one in line],
         }
         for granted, line in sorted(lines.items())

@@ -9,9 +9,10 @@ import hashlib
 import json
 import math
 from collections.abc import Mapping, Sequence
-from functools import cache
+from functools import cache, partial
 from importlib import resources
 from typing import Any
+from urllib.parse import quote
 
 from jinja2 import Environment, PackageLoader, StrictUndefined
 from markupsafe import Markup
@@ -54,6 +55,7 @@ def _templates() -> Environment:
     )  # fmt: skip
     made.filters |= {
         "show": show,
+        "part": partial(quote, safe=""),  # of an address: a name may have a slash
         "key": show_key,
         "count": show_count,
         "span": show_span,

@@ -1,12 +1,18 @@
 """One's own account: what each level means, the choice that holds, what was used. Nobody else's."""
 
 import math
+from collections.abc import Sequence
 from typing import Any
+from urllib.parse import quote
 
 from epsilons.dataset import Dataset
 from epsilons.dataset.accounts import say_levels, tell_statement
-from epsilons.dataset.registry import name_grants, read_epsilons
+from epsilons.dataset.registry import read_epsilons
+from epsilons.display import show
 from epsilons.errors import EpsilonsError, PreferenceError
+from epsilons.guarantee import to_epsilon
+from epsilons.ledger.balances import Use
+from epsilons.measure import Measure
 from epsilons.preferences.odds import OF, count_right, tell_odds
 from epsilons.release.stored import StoredAnswers
 from epsilons.service.gateway import GatewayApp, Visit
@@ -67,53 +73,79 @@ async def _show(app: GatewayApp, visit: Visit, here: Holding, refused: EpsilonsE
     async with here.turns.short():  # what is charged in a turn is seen when it has ended
         found = await app.work(lambda: _tell(here.refresh(), visit.holder.person))
     done = _DONE.get(visit.fields.get("done", ""), "")
-    place = f"/v1/datasets/{here.people._facts.name}"
+    place = f"/v1/datasets/{quote(here.name, safe='')}"
     listed = (("My account", f"{place}/account"), ("The dataset", place))
     status = 200 if refused is None else 422
     return show_page(visit, "my.html", "My privacy", json=listed, status=status, done=done, refused=refused, **found)
 
 
 def _tell(people: Dataset, person: Any) -> dict[str, Any]:
-    statement, neighbors = tell_statement(people.statement(person)), people._facts.neighbors
-    names, withdrawn = name_grants(people.ledger.levels()), statement["state"] == "withdrawn"
-    granted = math.inf if statement["state"] == "public" else statement["granted"]
+    statement, neighbors = people.statement(person), people._facts.neighbors
+    told, measure = tell_statement(statement), statement.measure
+    delta, granted = float(measure.delta or 0), measure.grant(statement.granted)
+    withdrawn, period = told["state"] == "withdrawn", statement.term and statement.term.period
     cards = [
-        {"said": said, "name": name, "epsilon": epsilon, "means": tell_odds(epsilon, neighbors),
-         "right": None if math.isinf(epsilon) else count_right(epsilon),
-         "holds": not withdrawn and epsilon == granted}
-        for said, name, epsilon in _offer(people)
+        {"said": said, "name": name, "epsilon": epsilon, "period": each,
+         "means": tell_odds(epsilon, neighbors, delta, each),
+         "right": None if math.isinf(epsilon) else count_right(epsilon, delta),
+         "holds": not withdrawn and (epsilon, each) == (granted, period)}
+        for said, name, epsilon, each in _offer(people, measure)
     ]  # fmt: skip
-    used = statement["spent"] + statement["reserved"]
+    names = [str(card["name"]) for card in cards if card["holds"]]
+    used, earlier = statement.spent + statement.reserved, statement.term.earlier if statement.term else 0
     return {
         "dataset": people._facts.name,
-        "account": statement,
+        "account": told,
         "cards": cards,
         "withdrawn": withdrawn,
-        "level": "withdrawn" if withdrawn else names.get(granted, "public" if math.isinf(granted) else f"{granted:g}"),
+        "level": "withdrawn"
+        if withdrawn
+        else " or ".join(names) or ("public" if math.isinf(granted) else show(granted)),
         "of": OF,
-        "used": used,
-        "right_so_far": count_right(used),
-        "percent": 0 if not statement["granted"] else min(100, math.ceil(100 * used / statement["granted"])),
-        "uses": _tell_uses(people, statement["uses"][: -_TOLD - 1 : -1]),
-        "more": max(0, len(statement["uses"]) - _TOLD),
+        "used": to_epsilon(measure.epsilon(used)),
+        "delta": delta,
+        # Answers from while they were public, or that keep no such promise, may have told all.
+        "right_so_far": 0
+        if statement.when_public or statement.not_dp_since is not None
+        else count_right(to_epsilon(measure.epsilon(earlier + used)), delta),
+        "percent": _percent(used, statement.granted),
+        "uses": _tell_uses(people, statement.uses[: -_TOLD - 1 : -1], measure),
+        "more": max(0, len(statement.uses) - _TOLD),
     }
 
 
-def _offer(people: Dataset) -> list[tuple[str, str, float]]:
-    """(what is sent, what it is called, its epsilon), the most private first."""
-    named = read_epsilons(people._registry.levels_in_use())
-    offered = [(f"level:{name}", name, epsilon) for name, epsilon in named.items()]
+def _percent(used: int, granted: int | None) -> int:
+    """In whole percent, rounded up."""
+    return min(100, -(-100 * used // granted)) if granted else 0
+
+
+def _offer(people: Dataset, measure: Measure) -> list[tuple[str, str, float, str | None]]:
+    """(what is sent, what it is called, its epsilon, its period), the most private first."""
+    periods = people.ledger.settled().periods
+    named = read_epsilons(people._registry.levels_in_use(), measure)
+    offered = [(f"level:{name}", name, epsilon, periods.get(name)) for name, epsilon in named.items()]
     if not offered:
         largest = sorted(people.describe().levels, key=lambda level: -level.people)[:_OFFERED]
-        offered = [(f"epsilon:{one.epsilon:g}", one.name, one.epsilon) for one in largest if math.isfinite(one.epsilon)]
-    if not any(math.isinf(epsilon) for _, _, epsilon in offered):
-        offered.append(("level:public", "public", math.inf))
+        finite = [one for one in largest if math.isfinite(one.epsilon)]
+        offered = [(f"epsilon:{one.epsilon!r}", one.name, one.epsilon, None) for one in finite]
+    if not any(math.isinf(epsilon) for _, _, epsilon, _ in offered):
+        offered.append(("level:public", "public", math.inf, None))
     return sorted(offered, key=lambda one: one[2])
 
 
-def _tell_uses(people: Dataset, uses: list[dict[str, Any]]) -> list[dict[str, Any]]:
+def _tell_uses(people: Dataset, uses: Sequence[Use], measure: Measure) -> list[dict[str, Any]]:
     """The newest first, each with what was asked; of another dataset of the ledger its kind alone."""
-    return [{**use, "question": _find_question(people, use["release"]) or use["kind"]} for use in uses]
+    return [
+        {
+            "at": use.at,
+            "release": use.number,
+            "question": _find_question(people, use.number) or use.kind,
+            "charged": measure.amount(use.charge),
+            "granted": measure.grant(use.granted),
+            "percent": _percent(use.charge, use.granted),
+        }
+        for use in uses
+    ]
 
 
 def _find_question(people: Dataset, number: int) -> str:

@@ -67,6 +67,7 @@ async def _show_dataset(
     here: Holding,
     *,
     refused: EpsilonsError | None = None,
+    status: int = 422,
     told: str = "",
     link: str = "",
 ) -> Reply:
@@ -87,8 +88,9 @@ async def _show_dataset(
         "reports": reports,
         "told": told,
     }
+    named["unit"] = "rho" if "delta" in found["state"] else "epsilon"
     named |= {"refused": refused, "link": link, "place": place_of(here), "has_file": here.file is not None}
-    return show_page(visit, "steward_dataset.html", here.name, json=listed, status=422 if refused else 200, **named)
+    return show_page(visit, "steward_dataset.html", here.name, json=listed, status=status if refused else 200, **named)
 
 
 async def _act(
@@ -102,6 +104,9 @@ async def _act(
     except EpsilonsError as error:
         return await _show_dataset(app, visit, here, refused=error)
     done: dict[str, Any] = json.loads(reply.body)
+    if reply.status != 200:
+        refused = EpsilonsError(done["title"], rule=done.get("detail", ""))
+        return await _show_dataset(app, visit, here, refused=refused, status=reply.status)
     return done
 
 

@@ -1,0 +1,107 @@
+"""A function of one's own: how it sees people, how it is called, and how a claim about it is tested.
+
+A claim such as a sensitivity is the caller's word. Where a public `domain` of values is given, it is tested on made-up
+data of as many people before any value is read, and refused with the pair that breaks it. Private values are never
+searched: a refusal would tell of them.
+"""
+
+from collections.abc import Callable, Sequence
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from epsilons.arguments.checks import NUMBERS, check_name
+from epsilons.auditing.made_up import Pair, check_domain, list_pairs
+from epsilons.display import show
+from epsilons.errors import DataError, PlanError
+from epsilons.guarantee import NEIGHBORS, to_epsilon
+from epsilons.preferences import Roster
+from epsilons.summaries.arrays import as_numbers, check_values
+
+HIDDEN = "What it raised or returned is not shown: it may be data."
+UNTESTED = "{what} is the caller's word; nothing here tested it."
+TESTED = "{what} is the caller's word; a search of {pairs:,} pairs of made-up data did not refute it."
+#: How many values a search hands to a function altogether, and how many data sets it makes at most.
+_WORK, _MOST = 2_000_000, 256
+_FEWEST = 12
+
+
+def show_people(values: Any, people: int) -> NDArray[Any]:
+    """Everybody's values as a function sees them: numbers as floats with NaN for none, all else as it is, or None."""
+    array = check_values(values, people)
+    if isinstance(array, np.ma.MaskedArray):
+        array = np.array(array.tolist(), dtype=object)
+    if array.dtype.kind == "O" and all(value is None or isinstance(value, NUMBERS) for value in array):
+        return as_numbers(array)
+    return array.copy()
+
+
+def call_quietly(compute: Callable[[], Any], read: Callable[[Any], Any], what: str, loudly: bool = False) -> Any:
+    """What a function gives, as `read` reads it; whatever it raises, or gives instead, becomes one fixed text.
+
+    Only on made-up data may it be `loudly`.
+    """
+    if loudly:
+        return read(compute())
+    try:
+        found = read(compute())
+    except Exception:
+        found = None
+    if found is None:
+        raise DataError(f"The function did not give {what}.", rule=HIDDEN)
+    return found
+
+
+def tell_claim(pairs: int | None, what: str) -> str:
+    """Whose word a promise rests on, and whether anything tested it."""
+    return UNTESTED.format(what=what) if pairs is None else TESTED.format(what=what, pairs=pairs)
+
+
+def search_claim(
+    move: Callable[[NDArray[Any], NDArray[Any]], float],
+    allowed: Sequence[float],
+    roster: Roster,
+    domain: Any,
+    neighbors: str,
+    what: str,
+) -> int | None:
+    """How many pairs of made-up data were tried, none of which breaks a claim; None without a domain.
+
+    `move(one, other)` is how far the function moves between neighbours, `allowed` how far it may, for each person.
+    Those who are tried are the first and the last of every level.
+    """
+    check_name("neighbors", neighbors, NEIGHBORS)
+    if domain is None:
+        return None
+    values, size = check_domain(domain), len(roster)
+    substitutes = (None,) if neighbors == "absent" else values
+    ends = [np.flatnonzero(roster.codes == code)[[0, -1]].tolist() for code in range(len(roster.levels.grants))]
+    those = sorted({person for pair in ends for person in pair if np.isfinite(allowed[person])})
+    most = max(_FEWEST, min(_MOST, _WORK // (size * max(1, len(those) * len(substitutes)))))
+    tried = 0
+    for pair in list_pairs(values, those, size, substitutes, most):
+        tried += 1
+        one, other = (show_people(list(data), size) for data in (pair.data, pair.neighbour))
+        try:
+            moved = float(move(one, other))
+        except Exception as error:
+            failed = f"On made-up data the function failed with {type(error).__name__}."
+            rule = f"It is called with {_tell(pair.data)}, and None or NaN for who has no value."
+            raise PlanError(failed, rule=rule, suggest="a function that takes such values") from error
+        if not moved <= allowed[pair.person] * (1 + 1e-9) + 1e-12:
+            raise _refuted(what, pair, moved, allowed[pair.person], roster)
+    return tried
+
+
+def _refuted(what: str, pair: Pair, moved: float, allowed: float, roster: Roster) -> PlanError:
+    granted = to_epsilon(roster.levels.grants[roster.codes[pair.person]])
+    found = f"{what} does not hold: person {pair.person}, of epsilon {granted:g}, moves the function by {moved:.6g}"
+    rule = f"Found on made-up data, {_tell(pair.data)} against {_tell(pair.neighbour)}."
+    return PlanError(f"{found}, and {allowed:.6g} is allowed.", rule=rule, suggest="a claim that holds for all data")
+
+
+def _tell(data: Sequence[Any]) -> str:
+    shown = ["none" if value is None else show(value) if isinstance(value, float) else repr(value) for value in data]
+    listed = shown if len(shown) <= 8 else [*shown[:4], "...", *shown[-2:]]
+    return f"({', '.join(listed)})"
