@@ -32,6 +32,7 @@ from markdown_it import MarkdownIt
 from markdown_it.token import Token
 
 import epsilons as eps
+from epsilons.mechanisms import base
 from epsilons.mechanisms.base import list_mechanisms
 
 ROOT = Path(__file__).resolve().parent.parent
@@ -87,8 +88,11 @@ def code_blocks(page: Path) -> Iterator[tuple[str, int, str]]:
 
 def run_blocks(page: Path) -> list[str]:
     """What goes wrong when a page is read aloud to Python, from top to bottom, by somebody who has read no other."""
-    with tempfile.TemporaryDirectory() as folder, mock.patch.dict(os.environ, {"XDG_STATE_HOME": folder}):
-        return _run_blocks(page)
+    state = tempfile.TemporaryDirectory()
+    with state as folder, mock.patch.dict(os.environ, {"XDG_STATE_HOME": folder}), mock.patch.dict(base._REGISTRY):
+        faults = _run_blocks(page)
+    base.REGISTERED.append(base.Mechanism)  # what plans remember of mechanisms that a page registered is forgotten
+    return faults
 
 
 def _run_blocks(page: Path) -> list[str]:

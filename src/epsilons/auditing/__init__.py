@@ -5,6 +5,7 @@ draws.py     a lower bound on a loss from draws of two neighbours
 made_up.py   small data sets that nobody's values went into, and the neighbours to try
 """
 
+from epsilons.auditing import plugins as plugins
 from epsilons.auditing.draws import LossBound, bound_loss, clopper_pearson
 from epsilons.auditing.exact import ABSENT, PersonLoss, Verdict, all_datasets, certain_losses, enumerate_losses
 

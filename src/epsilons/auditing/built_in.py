@@ -10,6 +10,7 @@ from epsilons.auditing.claims import Claim
 from epsilons.errors import PlanError
 from epsilons.guarantee import NANO, to_epsilon
 from epsilons.mechanisms.base import Mechanism, Weighing, weighting_of
+from epsilons.mechanisms.vetting import stated_charges
 from epsilons.noise.entropy import system
 from epsilons.preferences import roster_of
 from epsilons.statistics.base import Question
@@ -24,7 +25,7 @@ def claim_of(
         rule = "An audit looks for losses beyond an epsilon; Gaussian noise has some, of a chance of at most delta."
         raise PlanError("A claim with a delta is not audited here.", rule=rule, suggest="leave delta out")
     roster = roster_of(list(epsilons))
-    charges = mechanism.charge(question, roster.levels)
+    charges = stated_charges(mechanism, question, roster.levels)
     numbers = all(value is None or not isinstance(value, str) for value in domain)
 
     def people(data: tuple[Any, ...]) -> ArrayPeople:

@@ -1,0 +1,32 @@
+"""What "auto" may choose: the package's own, which its tests hold to their word, and from outside what was audited.
+
+Mechanisms and statistics from other packages, or from a notebook, can be asked for by name. Before "auto" may choose
+one, an audit runs on small made-up data, once for each pair of the two: rooms above bring it (`AUDITORS`).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from epsilons.mechanisms.base import Mechanism
+    from epsilons.preferences import Levels
+    from epsilons.statistics.base import Question
+
+#: Each says of a mechanism's class, a statistic's name and the neighbours whether no loss passes what is charged.
+AUDITORS: list[Callable[[Any, str, str], bool]] = []
+_vetted: dict[tuple[Any, Any, str], bool] = {}
+
+
+def is_vetted(kind: Any, question: Question) -> bool:
+    """Whether "auto" may choose a mechanism for a question, one of which comes from outside."""
+    key = kind, type(question.statistic), question.neighbors
+    if key not in _vetted:
+        _vetted[key] = bool(AUDITORS) and all(f(kind, question.statistic.name, question.neighbors) for f in AUDITORS)
+    return _vetted[key]
+
+
+def stated_charges(mechanism: Mechanism, question: Question, levels: Levels) -> tuple[int | None, ...]:
+    """What a mechanism says that it charges, whether or not that is allowed: for audits, which hold it to that."""
+    return tuple(mechanism.charge(question, levels))

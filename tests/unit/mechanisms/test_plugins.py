@@ -1,0 +1,148 @@
+"""Mechanisms and statistics from other packages: found by entry points, and audited before "auto" may choose them."""
+
+from __future__ import annotations
+
+import json
+import os
+import subprocess
+import sys
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any, ClassVar
+
+import pytest
+
+import epsilons as eps
+from epsilons.auditing.plugins import STAND_INS, approve
+from epsilons.mechanisms.base import OWN, register
+from epsilons.mechanisms.minimum import Minimum
+from epsilons.mechanisms.vetting import is_vetted
+from epsilons.statistics.base import Question
+from epsilons.statistics.catalogue import CATALOGUE
+from epsilons.statistics.count import Count
+from support.planted import AlphaOfTheData, SmallScale
+
+pytestmark = pytest.mark.usefixtures("own_registry")
+ROOT = Path(eps.__file__).parents[2]
+
+
+def outside(name: str, kind: type, **members: Any) -> Any:
+    """A mechanism of another package that promises to err by nothing at all, so that "auto" would take it."""
+    errs = {"predict_error": lambda *_: 0.0, "worst_error": lambda *_: 0.0}
+    made = type("Outside", (kind,), {"name": name, "__module__": "another.package", **errs, **members})
+    return register(dataclass(frozen=True)(made))
+
+
+def test_auto_takes_an_honest_one_from_outside_and_leaves_a_broken_one() -> None:
+    outside("honest", Minimum)
+    assert eps.count([1, 0, 1], [0.5, 1.0, 1.0]).mechanism == "honest"
+    outside("broken", AlphaOfTheData)  # its charges are in order, and its noise is not
+    assert eps.count([1, 0, 1], [0.5, 1.0, 1.0]).mechanism == "honest"
+    assert eps.mean([1, 0, 1], [0.5, 1.0, 1.0], bounds=(0, 1)).mechanism == "honest"
+    assert "broken" not in [row.mechanism for row in eps.plan("count", [0.5, 1.0]).rows]
+    assert eps.count([1, 0, 1], [0.5, 1.0, 1.0], mechanism="broken").mechanism == "broken"
+
+
+def test_one_that_cannot_be_looked_at_is_not_chosen() -> None:
+    def fail(*_: Any) -> Any:
+        raise RuntimeError("no law")
+
+    outside("hidden", Minimum, distribution=fail)
+    assert eps.count([1, 0, 1], [0.5, 1.0, 1.0]).mechanism != "hidden"
+
+
+def test_what_says_that_it_is_of_the_package_is_from_outside_all_the_same() -> None:
+    assert set(OWN) >= {Minimum}
+    assert outside("inside", AlphaOfTheData, __module__="epsilons.mechanisms.minimum") not in OWN
+    assert eps.count([1, 0, 1], [0.5, 1.0, 1.0]).mechanism != "inside"
+
+
+def test_every_mechanism_of_the_package_would_be_approved() -> None:
+    """By the audit that those from outside have to pass, with the statistics that it serves."""
+    for kind in (Minimum, *(type(m) for m in _served("count"))):
+        assert approve(kind, "count", "absent")
+    assert not approve(SmallScale, "count", "absent")
+    assert set(STAND_INS) == {name for name, entry in CATALOGUE.items() if not entry.model}
+
+
+def _served(statistic: str) -> list[Any]:
+    return [row.chosen for row in eps.plan(statistic, [0.5, 1.0]).rows]
+
+
+def test_a_statistic_from_outside_is_audited_too() -> None:
+    class Doubled(Count):
+        """It counts everyone twice, and says nothing of it."""
+
+        name: ClassVar[str] = "doubled"
+
+    assert not is_vetted(Minimum, Question(Doubled()))  # nothing to audit it with
+
+
+MECHANISM = """
+from dataclasses import dataclass
+from fractions import Fraction
+from epsilons.mechanisms.base import Weighing, register
+from epsilons.statistics.base import Weighting
+
+@register
+@dataclass(frozen=True)
+class Plain(Weighing):
+    name = "plain"
+    gist = "the strictest epsilon"
+
+    def weigh(self, question, levels):
+        return Weighting((1,) * len(levels.grants), 1, Fraction(levels.smallest))
+"""
+STATISTIC = """
+from dataclasses import dataclass
+from epsilons.statistics.count import Count
+from epsilons.statistics.entry import Entry
+
+@dataclass(frozen=True)
+class Heads(Count):
+    name = "heads"
+
+def build(given, over):
+    return Heads()
+
+SMALL = (Heads(), (0.0, 1.0))
+ENTRIES = (Entry(name="heads", build=build, arguments=(), doc="Heads.", table_doc="Heads.", example=SMALL),)
+"""
+PROGRAM = """
+import json, warnings
+with warnings.catch_warnings(record=True) as told:
+    warnings.simplefilter("always")
+    import epsilons as eps
+from epsilons.mechanisms.base import list_mechanisms
+from epsilons.statistics.catalogue import CATALOGUE
+heads = eps.heads([1, 1, 0], [0.5, 1.0, 1.0])
+print(json.dumps([
+    "plain" in list_mechanisms(), "heads" in CATALOGUE, heads.guarantee.neighbors, heads.mechanism,
+    eps.count([1, 0], 0.5, mechanism="plain").mechanism, [str(one.message) for one in told],
+]))
+"""
+
+
+def test_packages_bring_theirs_by_entry_points(tmp_path: Path) -> None:
+    """One that fails is told by name, and nothing else changes."""
+    (tmp_path / "plain_mechanism.py").write_text(MECHANISM, encoding="utf-8")
+    (tmp_path / "heads_statistic.py").write_text(STATISTIC, encoding="utf-8")
+    facts = tmp_path / "another_package-1.dist-info"
+    facts.mkdir()
+    (facts / "METADATA").write_text("Metadata-Version: 2.1\nName: another-package\nVersion: 1\n", encoding="utf-8")
+    (facts / "entry_points.txt").write_text(
+        "[epsilons.mechanisms]\nplain = plain_mechanism\nworse = not_there\n\n"
+        "[epsilons.statistics]\nheads = heads_statistic\n",
+        encoding="utf-8",
+    )
+    paths = os.pathsep.join([str(ROOT / "src"), str(tmp_path)])
+    environment = {**os.environ, "PYTHONPATH": paths}
+    done = subprocess.run([sys.executable, "-c", PROGRAM], capture_output=True, text=True, check=False, env=environment)
+    assert done.returncode == 0, done.stderr
+    mechanism, statistic, neighbors, served, named, told = json.loads(done.stdout)
+    assert mechanism
+    assert statistic
+    assert (neighbors, named) == ("absent", "plain")
+    assert served
+    assert len(told) == 1
+    assert "'worse' of epsilons.mechanisms could not be loaded: ModuleNotFoundError" in told[0]
