@@ -115,7 +115,7 @@ def _open_of(
     None: `every` dataset is meant.
     """
     address, name = _find_address(place, named)
-    with closing(_open_verified(place=place, named=named, witness=anchor)) as ledger:
+    with closing(_open_verified(place=place, named=named, anchor=anchor)) as ledger:
         names = {one.name for one in ledger.registrations(newest=True)}
         if every or name is None or names <= {name}:
             yield ledger, None
