@@ -346,6 +346,8 @@ def kth_largest(k: int, bounds: Any, step: float | None = None) -> Order:
 
 def _entry(name: str, make: Callable[..., Order], what: str, *sql: str, **other: Any) -> Entry:
     def build(given: Mapping[str, Any], over: RowScope) -> Statistic:
+        if over.unbounded and given["bounds"] is None and name in ("median", "quantile"):
+            return _unbounded(given, over)
         made = make(**given)
         return replace(made, imputes=over.imputed) if over.complete else replace(made, scope=over.scope)
 
@@ -358,6 +360,16 @@ def _entry(name: str, make: Callable[..., Order], what: str, *sql: str, **other:
         "command": f"epsilons {name} people.toml wage --bounds 0,100 --share 0.05",
     }
     return Entry(name=name, build=build, sql=sql, doc=doc, **(told | other))
+
+
+def _unbounded(given: Mapping[str, Any], over: RowScope) -> Statistic:
+    """A median or a quantile without bounds, for individual and group privacy."""
+    from epsilons.statistics.unbounded import UnboundedMedian, UnboundedQuantile
+
+    scope = None if over.complete else over.scope
+    if "q" not in given:
+        return UnboundedMedian(Fraction(1, 2), given["step"], scope)
+    return UnboundedQuantile(cast(Fraction, quantile(given["q"], (0.0, 1.0)).q), given["step"], scope)
 
 
 _Q = Parameter("q", float, None, "The part of the values below it.", positional=True, required=True)
