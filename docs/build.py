@@ -24,7 +24,6 @@ import sys
 import tempfile
 import traceback
 from collections.abc import Iterator, Sequence
-from html import escape
 from pathlib import Path
 from typing import Any
 from unittest import mock
@@ -256,61 +255,12 @@ def check() -> list[str]:
 
 # Rendering -----------------------------------------------------------------------------------------------------------
 
-_STYLE = """\
-:root { color-scheme: light dark; --line: #8886; --soft: #8882; }
-body { max-width: 52rem; margin: 2rem auto; padding: 0 1.25rem; font: 17px/1.6 system-ui, sans-serif; }
-nav { margin-bottom: 2rem; } nav a { margin-right: 1rem; }
-pre { padding: .8rem 1rem; background: var(--soft); border-radius: 8px; overflow-x: auto; font-size: .87em; }
-code { font-size: .93em; } pre code { font-size: 1em; }
-table { display: block; overflow-x: auto; border-collapse: collapse; font-size: .93em; }
-th, td { padding: .35rem .6rem; border-bottom: 1px solid var(--line); text-align: left; }
-"""
 
+def render(site: Path = SITE) -> int:
+    """Write the site, and say how many pages it has."""
+    from rendering import build_site  # needs mkdocs, which checks do without
 
-def site_name(page: Path) -> str:
-    """The file that a page becomes."""
-    return f"{page.stem.lower()}.html"
-
-
-def render() -> list[Path]:
-    """Write the site, one file per page, and say which."""
-    SITE.mkdir(exist_ok=True)
-    sources = [*pages(), ROOT / "CHANGELOG.md", ROOT / "CONTRIBUTING.md"]
-    order = sorted(sources, key=lambda page: (page.stem != "index", page.stem != "README", page.stem))
-    bar = "".join(f'<a href="{site_name(page)}">{escape(page.stem.lower())}</a>' for page in order)
-    written = []
-    for page in sources:
-        tokens = _markdown.parse(page.read_text(encoding="utf-8"))
-        for anchor, token in _headings(tokens):
-            token.attrSet("id", anchor)
-        for token in tokens:
-            for child in token.children or ():
-                if child.type == "link_open":
-                    child.attrSet("href", _site_link(page, str(child.attrGet("href")), sources))
-        body = _markdown.renderer.render(tokens, _markdown.options, {})
-        title = escape(
-            next((tokens[i + 1].content for i, t in enumerate(tokens) if t.type == "heading_open"), page.stem)
-        )
-        out = SITE / site_name(page)
-        out.write_text(
-            f'<!doctype html>\n<html lang="en">\n<head>\n<meta charset="utf-8">\n<title>{title}</title>\n'
-            '<meta name="viewport" content="width=device-width, initial-scale=1">\n'
-            f"<style>\n{_STYLE}</style>\n</head>\n<body>\n<nav>{bar}</nav>\n<main>\n{body}</main>\n</body>\n</html>\n",
-            encoding="utf-8",
-        )
-        written.append(out)
-    return written
-
-
-def _site_link(page: Path, target: str, sources: Sequence[Path]) -> str:
-    """A link between pages becomes one between files of the site; other files stay where they are."""
-    file, mark, heading = target.partition("#")
-    if not file or re.match(r"[a-z]+:", target):
-        return target
-    aim = (page.parent / file).resolve()
-    if aim in sources:
-        return f"{site_name(aim)}{mark}{heading}"
-    return f"../../{aim.relative_to(ROOT)}{mark}{heading}"
+    return build_site(site)
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
@@ -326,7 +276,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
         print("\n".join(faults), file=sys.stderr)
         return 1
     if not options.check:
-        print(f"{len(render())} pages in {SITE.relative_to(ROOT)}; start with index.html")
+        print(f"{render()} pages in {SITE.relative_to(ROOT)}; start with index.html")
     return 0
 
 

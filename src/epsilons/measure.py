@@ -28,7 +28,7 @@ from fractions import Fraction
 from functools import lru_cache
 from typing import Any
 
-from epsilons.errors import Argument, PlanError
+from epsilons.errors import Argument, PlanError, PreferenceError
 
 NANO = 10**9
 FEMTO = 10**15
@@ -76,8 +76,16 @@ class Measure:
         return units if self.delta is None else epsilon_of(units, self.delta)
 
     def coded(self, code: int) -> int:
-        """The units of a grant as ledgers write it: public and withdrawn people (-1 and 0) have none."""
-        return self.units(code) if code > 0 else code
+        """The units of a grant as ledgers write it: public and withdrawn people (-1 and 0) have none.
+
+        An epsilon that is worth no unit at all would be written as a withdrawal, which nobody asked for.
+        """
+        units = self.units(code) if code > 0 else code
+        if code > 0 and not units:
+            what = f"An epsilon of {code / NANO:g} is too small to be counted in rho."
+            rule = f"With a delta of {float(self.delta or 0):g} it is worth less than {1 / self.one:g}."
+            raise PreferenceError(what, rule=rule, suggest="a larger epsilon, or a withdrawal")
+        return units
 
     def granted(self, units: int | None) -> int | None:
         """The nano-epsilon that somebody with so many units granted; None is public."""
@@ -104,6 +112,9 @@ class Measure:
         if self.delta is None:
             return nano
         return -(-nano * nano * factor.numerator // (1000 * factor.denominator))
+
+    def __str__(self) -> str:
+        return self.name if self.delta is None else f"{self.name} with delta {float(self.delta):g}"
 
     def to_text(self) -> str:
         """As ledgers keep it: "pure", or "zcdp delta 1/1000000"."""

@@ -88,7 +88,8 @@ FIGURES = {
     "figure_10": Figure(
         10,
         "mixed steps of a ledger, changes of mind included, against a plain model: granted less spent less reserved is "
-        "what remains, exactly, in memory, on SQLite and on PostgreSQL",
+        "what remains, exactly, in memory, on SQLite and on PostgreSQL; of epsilons, and of rho with grants that are "
+        "renewed by week, month and year, by a clock that goes forward and back",
         "steps",
     ),
     "figure_12_gateway": Figure(
@@ -113,7 +114,8 @@ FIGURES = {
     ),
     "figure_15": Figure(
         15,
-        "newcomers and changes of mind at 256 levels and a question a day: no refusal, at most 4,096 cohorts; opening "
+        "newcomers and changes of mind at 256 levels and a question a day, of grants for good and of ones that are "
+        "renewed each month, once each, though the clock goes back: no refusal, at most 4,096 cohorts; opening "
         "and asking take at most 1.5 times as long in the last hundred days as in the first, by the processor's time "
         "and by the steps of the database; recounted in full, here and elsewhere",
         "days",

@@ -1,19 +1,27 @@
 """A plain model of a ledger: an account for every single person, which knows nothing of cohorts.
 
-Every step is taken in the ledger and in the model, and the two must agree about it.
+Every step is taken in the ledger and in the model, and the two must agree about it. A `LastingModel` counts rho, has
+levels whose grants are renewed by period, and a clock that goes forward and back.
 """
 
 from __future__ import annotations
 
 import math
 from dataclasses import dataclass, field
+from datetime import UTC, datetime, timedelta
 from fractions import Fraction
 from typing import Any
 
+import numpy as np
 import pytest
 
 from epsilons.errors import BudgetExceeded, LedgerError
+from epsilons.ledger.consent import Word, count_periods, name_period
 from epsilons.ledger.ledger import Ledger
+from epsilons.ledger.order import as_sorted
+from epsilons.ledger.registration import Application
+from epsilons.ledger.values import Terms
+from epsilons.measure import Measure
 from support.ledgers import key, person
 
 PEOPLE = [person(str(n)) for n in range(8)]
@@ -31,6 +39,29 @@ class Account:
     spent: int = 0
     reserved: int = 0
     written_off: int = 0
+    level: str | None = None
+    #: Of a grant by period: which kind, for which one, what earlier ones count for; and what of those was not used.
+    period: str | None = None
+    label: str = ""
+    earlier: int = 0
+    lapsed: int = 0
+
+    def stands(self) -> tuple[Any, ...]:
+        return self.withdrawn, self.granted, self.own, self.level
+
+    def grant_for_good(self) -> None:
+        """What earlier periods count for is spent."""
+        self.spent, self.earlier, self.period, self.label = self.spent + self.earlier, 0, None, ""
+
+    def begin(self, label: str, lost: bool = False) -> None:
+        """The next period; with lost records all between may have been used up."""
+        assert self.period is not None
+        assert self.granted is not None
+        between = count_periods(self.period, self.label, label) - 1 if lost else 0
+        self.lapsed += max(0, self.granted - self.spent)
+        self.written_off += between * self.granted
+        self.earlier += max(self.granted, self.spent) + between * self.granted
+        self.spent, self.label = 0, label
 
     def left(self) -> int | None:
         if self.withdrawn:
@@ -56,12 +87,15 @@ class Model:
 
     def __init__(self, ledger: Ledger) -> None:
         self.ledger = ledger
-        self.ledger.settle_terms("absent", 1)
+        self.settle_terms()
         self.accounts: dict[bytes, Account] = {}
         self.questions: dict[str, Question] = {}
         self.asked = 0
         self.epoch = 0
         self.lost = False
+
+    def settle_terms(self) -> None:
+        self.ledger.settle_terms("absent", 1)
 
     def change(self, people: list[bytes], granted: Any, may: Any, own: bool = False) -> None:
         changed = False
@@ -70,8 +104,10 @@ class Model:
             if account is None:
                 unknown = (granted or 0) if self.lost else 0
                 self.accounts[who], changed = Account(granted, own=own, spent=unknown, written_off=unknown), True
-            elif may(account) and (account.withdrawn, account.granted, account.own) != (False, granted, own):
+            elif may(account) and account.stands() != (False, granted, own, None):
                 account.granted, account.withdrawn, account.own, changed = granted, False, own, True
+                account.level = None
+                account.grant_for_good()
         self.epoch_moves(changed)
 
     def epoch_moves(self, changed: bool) -> None:
@@ -80,13 +116,18 @@ class Model:
 
     def enroll(self, people: list[bytes], granted: int | None) -> None:
         self.ledger.enroll(people, [granted] * len(people))
-        self.change(people, granted, lambda a: not a.withdrawn and openness(granted) < openness(a.granted))
+        self.change(people, granted, lambda a: not a.withdrawn and self.is_word(a, granted))
 
     def loosen(self, people: list[bytes], granted: int | None) -> None:
         self.ledger.enroll(people, [granted] * len(people), loosen=True)
-        self.change(
-            people, granted, lambda a: not a.withdrawn and (not a.own or openness(granted) < openness(a.granted))
-        )
+        self.change(people, granted, lambda a: not a.withdrawn and (not a.own or self.is_word(a, granted)))
+
+    @staticmethod
+    def is_word(account: Account, granted: int | None) -> bool:
+        """Whether a source's word holds as it is: stricter, or as strict and no own word stands against it."""
+        if openness(granted) == openness(account.granted):
+            return not account.own
+        return openness(granted) < openness(account.granted)
 
     def set_grants(self, people: list[bytes], granted: int | None) -> None:
         self.ledger.set_grants(people, [granted] * len(people))
@@ -98,7 +139,8 @@ class Model:
         for who in people:
             changed |= who not in self.accounts or not self.accounts[who].withdrawn
             account = self.accounts.setdefault(who, Account(0))
-            account.withdrawn, account.own = True, True
+            account.withdrawn, account.own, account.level = True, True, None
+            account.grant_for_good()
         self.epoch_moves(changed)
 
     def expected(self, share: Fraction) -> dict[bytes, int]:
@@ -178,14 +220,17 @@ class Model:
     def every_statement_adds_up(self) -> None:
         if self.accounts:
             who = sorted(self.accounts)[self.asked % len(self.accounts)]
-            told = self.ledger.statement(who)
-            assert told.written_off == self.accounts[who].written_off
-            assert sum(use.charge for use in told.uses) + told.written_off == told.spent + told.reserved
+            told, account = self.ledger.statement(who), self.accounts[who]
+            assert (told.written_off, told.lapsed) == (account.written_off, account.lapsed)
+            paid = sum(use.charge for use in told.uses) + told.written_off + told.lapsed
+            assert paid == told.spent + told.reserved + account.earlier
+            assert told.term == ((account.period, account.label, account.earlier) if account.period else None)
 
     def lose(self) -> None:
         """Everybody's grant counts as spent, and whatever was under way is over."""
         self.lost = True
         for account in self.accounts.values():
+            account.written_off, account.lapsed = account.written_off + account.lapsed, 0
             gone = account.spent + account.reserved
             account.spent = max(gone, 0 if account.withdrawn else account.granted or 0)
             account.reserved = 0
@@ -193,3 +238,86 @@ class Model:
         for question in self.questions.values():
             if question.state in ("reserved", "touched"):
                 question.state = "lost"
+
+
+NOW = datetime(2026, 11, 16, tzinfo=UTC)
+LASTING = Measure(Fraction(1, 10**6))
+#: Levels by name, in epsilon: (what is granted, for which period, or for good).
+LEVELS = {"strict": (0.01, None), "often": (0.01, "week"), "monthly": (0.5, "month"), "yearly": (2.0, "year")}
+
+
+class LastingModel(Model):
+    """The same where accounts count rho, and levels are renewed; time is what `pass_time` makes it."""
+
+    def __init__(self, ledger: Ledger, now: list[datetime]) -> None:
+        self.words = [Word(LASTING.units(round(one * 10**9)), name) for name, (one, _) in LEVELS.items()]
+        self.periods = {name: period for name, (_, period) in LEVELS.items() if period}
+        self.now = now
+        super().__init__(ledger)
+
+    def settle_terms(self) -> None:
+        """A dataset without anybody, by which levels have their periods."""
+        levels = {str(word.level): word.code for word in self.words}
+        about = {"person": "id", "rows_per_person": 1, "source": None, "renews": self.periods}
+        terms = Terms("absent", 1, measure=LASTING.to_text(), ids="text", spelling="normal")
+        nobody = as_sorted(np.empty((0, 16), np.uint8)), np.empty(0, np.int32)
+        self.ledger.register(Application("lasting", "1", about, {}, terms, *nobody, self.words, levels))
+
+    def pass_time(self, days: int) -> None:
+        """Forward or back, as clocks do."""
+        self.now[0] += timedelta(days)
+
+    def label(self, period: str) -> str:
+        """The present period, and never one before those that people are in."""
+        held = [one.label for one in self.accounts.values() if one.period == period]
+        return max([name_period(period, self.now[0].isoformat()), *held])
+
+    def say(self, people: list[bytes], level: int) -> None:
+        """People choose a level by its name."""
+        word = self.words[level]
+        self.ledger.say(people, np.full(len(people), level), self.words)
+        period, changed = self.periods.get(str(word.level)), False
+        label = self.label(period) if period else ""
+        for who in people:
+            if who not in self.accounts:
+                unknown = word.code if self.lost else 0
+                self.accounts[who] = Account(None, spent=unknown, written_off=unknown)
+            account = self.accounts[who]
+            if account.stands() == (False, word.code, True, word.level):
+                continue
+            changed, account.granted, account.withdrawn, account.own = True, word.code, False, True
+            account.level = word.level
+            if period is None:
+                account.grant_for_good()
+            elif period != account.period:
+                account.period, account.label = period, label
+        self.epoch_moves(changed)
+
+    def renew(self, lost: bool = False) -> None:
+        """Whoever's period is over begins the next."""
+        at, moved = self.now[0].isoformat(), 0
+        for account in self.accounts.values():
+            if account.period is not None and name_period(account.period, at) > account.label:
+                account.begin(name_period(account.period, at), lost)
+                moved += 1
+        if not lost:
+            assert self.ledger.renew() == moved
+            assert self.ledger.renew() == 0
+            self.epoch_moves(moved > 0)
+        else:
+            self.epoch += moved > 0
+
+    def reserve(self, share: Fraction) -> None:
+        self.renew()
+        super().reserve(share)
+
+    def lose(self) -> None:
+        self.renew(lost=True)
+        super().lose()
+
+    def every_account_is_exact(self) -> None:
+        super().every_account_is_exact()
+        for account in (one for one in self.accounts.values() if one.granted and not one.withdrawn):
+            # In the units in which people chose: (epsilon, delta) holds of all that was charged within the grant.
+            gone = min(account.spent + account.reserved, account.granted or 0)
+            assert LASTING.epsilon(gone) <= LASTING.epsilon(account.granted or 0)

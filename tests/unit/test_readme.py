@@ -188,12 +188,3 @@ def test_a_page_that_lies_is_caught(tmp_path: Path, monkeypatch: pytest.MonkeyPa
     assert "Expected:" in shown
     assert "KeyError: 1" in raised
     assert len(build.broken_links(page)) == 2
-
-
-def test_the_site_is_rendered_with_links_between_its_pages(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(build, "SITE", tmp_path)
-    written = {path.name: path.read_text(encoding="utf-8") for path in build.render()}
-    assert 'href="guarantees.html#neighbours"' in written["index.html"]
-    assert 'id="neighbours"' in written["guarantees.html"]
-    assert 'href="mechanisms.html"' in written["readme.html"]
-    assert "<table>" in written["readme.html"]

@@ -7,7 +7,7 @@ weighs people asks here; nothing here knows mechanisms, and nothing here sees da
 
 from epsilons.accuracy.additive import Accuracy, LinearAccuracy
 from epsilons.accuracy.models import ModelAccuracy
-from epsilons.accuracy.order import OrderAccuracy
+from epsilons.accuracy.order import OrderAccuracy, QuantilesAccuracy
 from epsilons.accuracy.ratio import RatioAccuracy
 from epsilons.accuracy.variance import VarianceAccuracy
 
@@ -18,4 +18,5 @@ FAMILIES: dict[str, Accuracy] = {
     "variance": VarianceAccuracy(),
     "regression": ModelAccuracy(),
     "order": OrderAccuracy(),
+    "quantiles": QuantilesAccuracy(),
 }

@@ -4,6 +4,7 @@ The stand-in has everybody's values spread as publicly guessed, alike at every l
 of the bounds (or the guessed location) with standard deviation `spread`.
 """
 
+import itertools
 import math
 from dataclasses import replace
 from fractions import Fraction
@@ -22,6 +23,7 @@ from epsilons.preferences import Levels
 from epsilons.statistics.base import Answer, Floats, Question, Weighting
 from epsilons.statistics.brackets import Split, nearest_cut, place_cuts
 from epsilons.statistics.order import Order
+from epsilons.statistics.quantiles import Quantiles
 
 #: Points on either side of the answer.
 _POINTS = 600
@@ -67,6 +69,48 @@ class OrderAccuracy(Accuracy):
         return answer.each(lambda number: cast(QuantileBar, next(each)).error(float(number)))
 
 
+_ALONE = OrderAccuracy()
+
+
+class QuantilesAccuracy(OrderAccuracy):
+    """Of several quantiles: each by itself at its part of every epsilon; beforehand the largest error among them."""
+
+    def _each(self, question: Question) -> list[Question]:
+        return [replace(question, statistic=one) for one in cast(Quantiles, question.statistic).each]
+
+    def predict_error(self, question: Question, levels: Levels, weighting: Weighting) -> float | None:
+        return _largest([_ALONE.predict_error(one, levels, weighting) for one in self._each(question)])
+
+    def predict_errors(self, question: Question, levels: Levels, weightings: Weightings) -> Floats:
+        found = [_ALONE.predict_errors(one, levels, weightings) for one in self._each(question)]
+        return np.asarray(np.max(found, axis=0))
+
+    def error_bars(self, question: Question, levels: Levels, weighting: Weighting, answer: Answer) -> Bars:
+        """In the order of the answer: those of a group after those of the group before it."""
+        if answer.brackets is None:
+            return None
+        asked = self._each(question)
+        made = [
+            bars_of(one, levels, weighting, tuple(answer.brackets[place :: len(asked)]))
+            for place, one in enumerate(asked)
+        ]
+        return tuple(bar for group in zip(*made, strict=True) for bar in group)
+
+    def stated_error(
+        self, question: Question, levels: Levels, weighting: Weighting, answer: Answer, predicted: Errors
+    ) -> Errors:
+        known = question.statistic.scope is None or question.statistic.scope.only_missing
+        if answer.brackets is not None or not known:
+            return super().stated_error(question, levels, weighting, answer, predicted)
+        find = _ALONE.worst_error if math.isinf(question.assume) else _ALONE.predict_error
+        each = itertools.cycle([find(one, levels, weighting) for one in self._each(question)])
+        return answer.each(lambda number: next(each))
+
+
+def _largest(errors: list[float | None]) -> float | None:
+    return None if None in errors else max(cast(list[float], errors))
+
+
 def _quantile_errors(question: Question, levels: Levels, people: list[PeopleWeights]) -> Floats:
     """RMSE of weighted quantiles, each given by everybody's weight."""
     statistic = cast(Order, question.statistic)
@@ -79,7 +123,7 @@ def _quantile_errors(question: Question, levels: Levels, people: list[PeopleWeig
         drift = [min(one.drift(question.assume, q), one.worst(q)) / max(one.total, 1e-300) for one in people]
         off = np.minimum(np.array(drift) / math.sqrt(matching), 1.0)
     if statistic.has_bracket:
-        cuts = [nearest_cut(statistic, Fraction(float(weight)), levels.size) for weight in whole]
+        cuts = [nearest_cut(statistic, Fraction(float(weight)) * statistic.portion, levels.size) for weight in whole]
         cells = [len(place_cuts(statistic.points // 2, statistic.points, nearest)) + 1 for nearest in cuts]
         kept -= np.array([split.pull(q, number) for number in cells])
     for likely, (points, widths, share, density, answer) in _stand_ins(question, q):

@@ -55,7 +55,7 @@ class PlanOptions(Options, total=False):
     people: int | None  # None
     bounds: Bounds  # None
     step: float | None  # None
-    q: float
+    q: float | Sequence[float]
     k: int  # 2
     edges: Sequence[float] | dict[str, list[Any]] | None  # None
     categories: Sequence[Hashable] | None  # None
@@ -76,7 +76,13 @@ def median(
     values: Any, epsilons: Any = None, *, bounds: Bounds = None, step: Step = None, **options: Unpack[Options]
 ) -> Release: ...
 def quantile(
-    values: Any, epsilons: Any, q: float, *, bounds: Bounds = None, step: Step = None, **options: Unpack[Options]
+    values: Any,
+    epsilons: Any,
+    q: float | Sequence[float],
+    *,
+    bounds: Bounds = None,
+    step: Step = None,
+    **options: Unpack[Options],
 ) -> Release: ...
 def min(
     values: Any, epsilons: Any = None, *, bounds: Bounds = None, step: Step = None, **options: Unpack[Options]

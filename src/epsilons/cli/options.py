@@ -62,6 +62,7 @@ _KINDS: dict[str, dict[str, Any]] = {
     "categories": {"type": str, "help": "Categories, with commas between them."},
     "classes": {"type": str, "help": "The two classes, with a comma between them; the second is the one predicted."},
     "features": {"type": Listed("A,B,...", str.strip), "help": "The features' columns, with commas between them."},
+    "q": {"type": Listed("Q,...", float, "a number, or several with commas between them, such as 0.25,0.5,0.75")},
     "threshold": {"type": str},
     "assume": {"type": str, "metavar": "NUMBER|unrelated|nothing"},
     "by": {"type": str, "multiple": True, "metavar": "COLUMN=KEY,KEY", "help": _KEYS},
@@ -177,6 +178,8 @@ def read_arguments(entry: Entry | None, given: dict[str, Any], people: Asking) -
     for name in ("threshold", "assume"):
         with suppress(KeyError, ValueError):  # both may be a word
             kept[name] = float(kept[name])
+    if isinstance(kept.get("q"), tuple) and len(kept["q"]) == 1:
+        (kept["q"],) = kept["q"]
     if isinstance(kept.get("edges"), str):
         kept["edges"] = spans_written(kept["edges"]) or _EDGES.convert(kept["edges"], None, None)
     for name in ("categories", "classes"):

@@ -115,6 +115,10 @@ def as_table(release: Release) -> Answers:
             flat = {(*group, cell): number for (group, cell), number in release.value.items()}
             release = replace(release, value=flat)
         title, keys = "rows", (*keys, release.column)
+    elif release.statistic.startswith("quantiles"):
+        if len(keys) > 1:  # ((group, group), q)
+            release = replace(release, value={(*group, q): number for (group, q), number in release.value.items()})
+        title, keys = release.column or "quantile", (*keys, "q")
     elif isinstance(release.value, dict) and not keys:  # a model; or groups of a release that did not yet name them
         keys = ("coefficient" if " on " in release.statistic else "group",)
     return Answers({title: release}, keys)

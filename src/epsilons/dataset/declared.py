@@ -37,6 +37,7 @@ from epsilons.dataset.registry import Registry
 from epsilons.engines.base import Schema
 from epsilons.engines.postgresql import is_address
 from epsilons.errors import DataError, LedgerError, PreferenceError
+from epsilons.measure import Measure
 from epsilons.preferences import PUBLIC, Preferences
 
 #: Arguments of `Dataset.register` that are taken as they stand.
@@ -165,13 +166,19 @@ def check_as_registered(
     said = declared.about(schema, arguments["source"], arguments["preferences"])
     fixed = {name: (getattr(terms, name), getattr(declared, name)) for name in ("neighbors", "allow_individual")}
     fixed |= {"version": (made.version, declared.version or made.version)}
+    fixed |= {"measure": (str(registry.measure), str(Measure.of_text(declared.counted)))}
     changed = [f"{name} {there} → {here}" for name, (there, here) in fixed.items() if here != there]
-    changed += [told for told, _ in tell_changes(made.about, said)]
+    # Levels without a period are as much a part of what was chosen as those that have one.
+    named, periods = arguments["preferences"].levels, made.about.get("renews", {})
+    periods = {name: period for name, period in periods.items() if name in named}
+    said = {"renews": {}, **said}
+    changed += [told for told, _ in tell_changes({**made.about, "renews": periods}, said)]
     if changed:
         what = f"{Path(path).name} says something else than was registered: {'; '.join(changed)}."
         hint = f"{_register(path)}, by the steward; or the file as it was"
         lasting = [name for name, (there, here) in fixed.items() if name != "version" and here != there]
         lasting += [name for name in ("person", "rows_per_person") if made.about[name] != said[name]]
+        lasting += ["renews"] if any(said["renews"].get(name) != periods.get(name) for name in levels) else []
         if lasting:  # registering it would be refused
             hint = f"the file as it was, since {' and '.join(lasting)} cannot be settled anew; or a new ledger"
         raise LedgerError(what, rule="Asking redefines nothing.", suggest=hint)

@@ -29,7 +29,7 @@ class PlanOptions(Options, total=False):
     of: Literal["people", "rows"] | None  # None
     bounds: tuple[float, float] | Mapping[str, tuple[float, float]] | None  # None
     step: float | None  # None
-    q: float
+    q: float | Sequence[float]
     k: int  # 2
     edges: Sequence[float] | dict[str, list[Any]] | None  # None
     categories: Sequence[Hashable] | None  # None
@@ -48,7 +48,13 @@ class Questions:
         self, column: str, *, bounds: Bounds = None, step: Step = None, **options: Unpack[Options]
     ) -> Release: ...
     def quantile(
-        self, column: str, q: float, *, bounds: Bounds = None, step: Step = None, **options: Unpack[Options]
+        self,
+        column: str,
+        q: float | Sequence[float],
+        *,
+        bounds: Bounds = None,
+        step: Step = None,
+        **options: Unpack[Options],
     ) -> Release: ...
     def min(self, column: str, *, bounds: Bounds = None, step: Step = None, **options: Unpack[Options]) -> Release: ...
     def max(self, column: str, *, bounds: Bounds = None, step: Step = None, **options: Unpack[Options]) -> Release: ...
@@ -89,7 +95,13 @@ class BatchQuestions:
         self, column: str, *, bounds: Bounds = None, step: Step = None, **options: Unpack[BatchOptions]
     ) -> Pending: ...
     def quantile(
-        self, column: str, q: float, *, bounds: Bounds = None, step: Step = None, **options: Unpack[BatchOptions]
+        self,
+        column: str,
+        q: float | Sequence[float],
+        *,
+        bounds: Bounds = None,
+        step: Step = None,
+        **options: Unpack[BatchOptions],
     ) -> Pending: ...
     def min(
         self, column: str, *, bounds: Bounds = None, step: Step = None, **options: Unpack[BatchOptions]

@@ -48,7 +48,9 @@ class PartedSketch(Sketch):
             idle |= dict.fromkeys(part.spendable.idle)
             first += len(part.spendable.levels.grants)
         base = parts[0].spendable
-        together = Spendable(base.levels, place, granted, tuple(idle), base.names)
+        # One rate for all: else what levels pay would be taken for units of an account.
+        (rate,) = {part.spendable.rate for part in parts}
+        together = Spendable(base.levels, place, granted, tuple(idle), base.names, rate)
         return cls(None, parts[0].why, question, together, parts=tuple(parts))
 
     @cached_property

@@ -281,7 +281,7 @@ class Candidate:
             people=as_sorted(self.people),
             asked=places,
             words=words,
-            levels={name: PUBLIC_CODE if nano is None else measure.units(nano) for name, nano in named.items()},
+            levels={name: PUBLIC_CODE if nano is None else measure.coded(nano) for name, nano in named.items()},
             defaulted=asked.defaulted,
             unmatched=asked.unmatched,
             **act._asdict(),

@@ -167,4 +167,4 @@ def read_word(said: Any, levels: Mapping[str, int], measure: Measure = PLAIN) ->
         rule = "An epsilon is a number above 0."
         raise PreferenceError("This is no epsilon.", rule=rule, suggest="withdraw, for who wants to be left out")
     nano = to_nano(epsilon)
-    return Word(PUBLIC_CODE if nano is None else measure.units(nano))
+    return Word(PUBLIC_CODE if nano is None else measure.coded(nano))

@@ -70,12 +70,29 @@ def name_period(period: str, at: str) -> str:
     return {"year": at[:4], "quarter": f"{at[:4]}-Q{(day.month + 2) // 3}", "month": at[:7]}[period]
 
 
+def count_periods(period: str, before: str, after: str) -> int:
+    """How many periods later a label is than another one of its kind."""
+
+    def place(label: str) -> int:
+        if period == "week":
+            return date.fromisocalendar(int(label[:4]), int(label[6:]), 1).toordinal() // 7
+        return {"year": 1, "quarter": 4, "month": 12}[period] * int(label[:4]) + int(label[5:].strip("Q") or 0)
+
+    return place(after) - place(before)
+
+
 class Term(NamedTuple):
     """For which period of the calendar a grant is: of what kind, and which; and what earlier ones count for in all."""
 
     period: str
     label: str
     earlier: int = 0
+
+
+def count_over(term: Term, label: str, granted: int, spent: int, lost: bool) -> int:
+    """What a period that is over counts for when another begins; where records are `lost`, those between count."""
+    between = count_periods(term.period, term.label, label) - 1 if lost else 0
+    return max(granted, spent) + between * granted
 
 
 class Standing(NamedTuple):

@@ -5,9 +5,9 @@ opening and their lines are one transaction: a ledger is of the old format or of
 stay as they are.
 
 Accepting a loss: the newest records are gone for good, so the worst is assumed of what they held. Everybody's grant
-counts as fully spent. Questions that were under way are closed, since their answers may have left already and a second
-answer would be a second release. Newcomers may have been charged in the part that is lost, and count as fully spent
-too. What people themselves grant beyond that is new.
+counts as fully spent, that of the present period too. Questions that were under way are closed, since their answers may
+have left already and a second answer would be a second release. Newcomers may have been charged in the part that is
+lost, and count as fully spent too. What people themselves grant beyond that is new.
 """
 
 import os
@@ -27,6 +27,7 @@ from epsilons.ledger import journal, segments, tables
 from epsilons.ledger.identity import BLAKE_2, SHA_256
 from epsilons.ledger.journal import Anchor
 from epsilons.ledger.places import SCHEMA, Places
+from epsilons.ledger.renewal import begin_periods
 from epsilons.ledger.roster import put_emptied_aside
 from epsilons.ledger.values import DIGEST_BYTES, NoLedgerError, UnusableLedgerError, does_not_add_up
 from epsilons.noise import entropy
@@ -215,6 +216,7 @@ def _accept_loss(database: Database, at: str, head: Anchor | None, name: str) ->
     _bring_up_to_date(database, at, lambda _: None)
     with database.write() as connection:
         lost = head.find_lost(connection, name)
+        begin_periods(connection, at, lost=True)  # the present one may have been used up in what is lost
         all_spent = "CASE WHEN granted > spent + reserved THEN granted ELSE spent + reserved END"
         for table in ("cohorts", "emptied"):
             connection.execute(f"UPDATE {table} SET spent = {all_spent}, reserved = 0")

@@ -7,7 +7,8 @@ use lapses, and counts as spent in all. So everything released in a period, give
 to the grant, for all records of a person, and k periods add up to k grants.
 
 Periods are those of the calendar, in UTC. They only go forward: a clock that goes back renews nothing, and nothing is
-renewed twice for a period that was reached. Charges that are open stay with their people, in the new period.
+renewed twice for a period that was reached. Charges that are open stay with their people, in the new period. Where the
+newest records of a ledger are lost, periods that began meanwhile may have been used up in them: all of them count.
 """
 
 from collections.abc import Iterator, Mapping
@@ -18,7 +19,7 @@ import numpy as np
 
 from epsilons.errors import Argument, PreferenceError
 from epsilons.ledger import journal, segments
-from epsilons.ledger.consent import PERIODS, Term, name_period
+from epsilons.ledger.consent import PERIODS, Term, count_over, name_period
 from epsilons.ledger.journal import write_time
 from epsilons.ledger.roster import MADE, Group, find_newest, hash_people, write_cohorts, write_sizes
 from epsilons.ledger.rosters import read_public, read_term, write_rosters
@@ -84,6 +85,7 @@ class _Anew:
     """Cohorts of the period that has begun, by what makes people alike."""
 
     newest: int
+    lost: bool = False
     index: dict[tuple[Any, ...], int] = field(default_factory=dict)
     made: list[dict[str, Any]] = field(default_factory=list)
     open: dict[int, frozenset[tuple[int, int]]] = field(default_factory=dict)
@@ -92,8 +94,9 @@ class _Anew:
         """Where people of a cohort go."""
         before = read_term(row["datasets"])
         assert before is not None
-        counts = max(row["granted"], row["spent"])
-        after = Term(before.period, name_period(before.period, at), before.earlier + counts)
+        label = name_period(before.period, at)
+        counts = count_over(before, label, row["granted"], row["spent"], self.lost)
+        after = Term(before.period, label, before.earlier + counts)
         told = read_public(row["datasets"]).items()
         public = [(number, journal.to_json(known)) for number, known in told]
         datasets = write_rosters(list(read_rosters(row["datasets"]).items()), public, after)
@@ -107,14 +110,17 @@ class _Anew:
         return self.index[alike]
 
 
-def begin_periods(connection: Connection, at: str) -> int:
-    """Everyone whose period is over goes to a cohort of the one that has begun; how many they are."""
+def begin_periods(connection: Connection, at: str, lost: bool = False) -> int:
+    """Everyone whose period is over goes to a cohort of the one that has begun; how many they are.
+
+    `lost`: newer records than these are lost, in which people may have been charged in any period since.
+    """
     rows = [dict(row) for row in connection.execute(f"SELECT * {WITH_TERMS} ORDER BY id")]
     due = [row for row in rows if _is_over(read_term(row["datasets"]), at)]
     if not due:  # somebody else was quicker
         return 0
     held = dict(_read_open(connection))
-    anew = _Anew(find_newest(connection))
+    anew = _Anew(find_newest(connection), lost)
     steps = {row["id"]: anew.find(row, at, frozenset(held.get(row["id"], ()))) for row in due}
     people, cohorts = segments.read_present(connection)
     moving = np.flatnonzero(np.isin(cohorts, list(steps)))
@@ -129,7 +135,7 @@ def begin_periods(connection: Connection, at: str) -> int:
     epoch = read_epoch(connection) + 1
     connection.execute("UPDATE ledger SET epoch = :epoch", {"epoch": epoch})
     made = [{key: one[key] for key in MADE} for one in anew.made]
-    body = {"epoch": epoch, "made": made, "carried": carried, "moved": moved}
+    body = {"epoch": epoch, "made": made, "carried": carried, "moved": moved, **({"lost": True} if lost else {})}
     line, _ = journal.append(connection, "renew", at, body)
     targets = np.array([steps[cohort] for cohort in cohorts[moving].tolist()])
     segments.add(connection, segments.Entries.of(people[moving], np.full(len(moving), line), targets))

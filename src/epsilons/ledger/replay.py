@@ -12,7 +12,7 @@ from operator import attrgetter
 from typing import Any, Self
 
 from epsilons.ledger import journal
-from epsilons.ledger.consent import name_period
+from epsilons.ledger.consent import count_over, name_period
 from epsilons.ledger.rosters import change_earlier, count_earlier, read_public, read_term
 from epsilons.ledger.statements import read_rosters
 from epsilons.ledger.values import LOST, REFUNDED, RESERVED, STORED, TOUCHED, does_not_add_up
@@ -237,7 +237,8 @@ class Replay:
             alike = all(getattr(origin, one) == getattr(target, one) for one in ("granted", "state", "own", "level"))
             told = [(read_rosters(one.datasets), read_public(one.datasets)) for one in (origin, target)]
             begun = before.period == after.period and before.label < after.label == name_period(after.period, at)
-            counted = after.earlier == before.earlier + max(origin.granted, origin.spent) and target.spent == 0
+            over = count_over(before, after.label, origin.granted, origin.spent, body.get("lost", False))
+            counted = after.earlier == before.earlier + over and target.spent == 0
             if not (alike and told[0] == told[1] and begun and counted and origin.reserved == target.reserved):
                 raise does_not_add_up(f"line {seq} renews more than was granted")
 

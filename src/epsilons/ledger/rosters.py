@@ -8,11 +8,9 @@ rosters alone are read in `statements`, on the way of every question.
 import json
 from collections.abc import Mapping, Sequence
 from functools import lru_cache
-from itertools import pairwise
 from typing import Any
 
 from epsilons.ledger.consent import Term
-from epsilons.ledger.values import Cohort
 
 _TERM = "renews"
 
@@ -50,13 +48,3 @@ def count_earlier(datasets: str) -> int:
     """What earlier periods count for; 0 where there are none."""
     term = read_term(datasets)
     return 0 if term is None else term.earlier
-
-
-def count_lapsed(stood: Sequence[Cohort]) -> int:
-    """Of a person's cohorts, in their order: what periods that are over count for beyond what was spent in them."""
-    found = 0
-    for was, now in pairwise(stood):
-        before, after = read_term(was.datasets), read_term(now.datasets)
-        if before is not None and after is not None and after.earlier > before.earlier:
-            found += max(0, after.earlier - before.earlier - was.spent)
-    return found

@@ -21,7 +21,7 @@ from epsilons.ledger import checks, segments, values
 from epsilons.ledger.balances import Redefined, Remaining, Replaced, Statement, Use, questions_left
 from epsilons.ledger.journal import Head
 from epsilons.ledger.past import check_past
-from epsilons.ledger.rosters import count_lapsed, read_term
+from epsilons.ledger.rosters import count_earlier, read_term
 from epsilons.ledger.values import Cohort, History, Past, Quota, Reservation, Stored
 from epsilons.measure import PLAIN, Measure
 from epsilons.preferences import to_nano
@@ -253,8 +253,11 @@ def read_statement(connection: Connection, digest: bytes, seeded: int | None) ->
                 uses.append(Use(number, kind, at, nano, granted))
     now, merges = by_id[places[-1]], list(_find_merges(connection, path))
     rounded, stood = sum(nano for _, _, nano in merges), [(line, by_id[place]) for line, place in path]
-    term, lapsed = read_term(now.datasets), count_lapsed([one for _, one in stood])
-    counted = now.spent + now.reserved + (0 if term is None else term.earlier) - lapsed
+    term, counted = read_term(now.datasets), now.spent + now.reserved + count_earlier(now.datasets)
+    more = max(0, counted - sum(use.charge for use in uses) - rounded)
+    # What no question charged was in a part that is lost, or was granted for a period that is over and not used.
+    lost = connection.execute("SELECT losses FROM ledger").fetchone()[0] > 0
+    lapsed = 0 if lost or all(read_term(one.datasets) is None for _, one in stood) else more
     return Statement(
         granted=None if now.state == values.WITHDRAWN else now.granted,
         state=now.state,
@@ -264,7 +267,7 @@ def read_statement(connection: Connection, digest: bytes, seeded: int | None) ->
         uses=tuple(uses),
         when_public=tuple(when_public),
         not_dp_since=find_mark(connection, seeded),
-        written_off=max(0, counted - sum(use.charge for use in uses) - rounded),
+        written_off=more - lapsed,
         rounded=rounded,
         lowered=sum((by_id[one].granted or 0) - (by_id[other].granted or 0) for one, other, _ in merges),
         # Without any dataset there are no rosters, and everyone in the ledger is asked about.

@@ -77,7 +77,7 @@ class Mechanism(ABC):
 
     name: ClassVar[str]
     #: The families of statistics that it serves, and which of their statistics if not all.
-    families: ClassVar[tuple[str, ...]] = ("linear", "ratio", "variance", "regression", "order")
+    families: ClassVar[tuple[str, ...]] = ("linear", "ratio", "variance", "regression", "order", "quantiles")
     statistics: ClassVar[tuple[str, ...] | None] = None
     #: What to say where it serves something else: "it serves counts and order statistics".
     serves_only: ClassVar[str] = ""

@@ -72,7 +72,8 @@ class Split:
         rows = 1 if statistic.scope is None else statistic.scope.rows
         part = statistic.for_interval if statistic.has_bracket else Fraction(0)
         reach = statistic.per_row(neighbors) * statistic.score_reach(neighbors)
-        return cls((1 - part) / reach, part / (rows * (1 if statistic.leaves(neighbors) else 2)))
+        own = statistic.portion
+        return cls(own * (1 - part) / reach, own * part / (rows * (1 if statistic.leaves(neighbors) else 2)))
 
     def cell_weights(self, weighting: Weighting) -> list[int]:
         """Of a row in its cell by level, in nano-epsilon, rounded down."""

@@ -16,7 +16,7 @@ _FILES = (
     "count",
     "total",
     "variance",
-    "order",
+    "quantiles",
     "unbounded",
     "histogram",
     "regression",

@@ -11,7 +11,7 @@ With weights an answer is a weighted quantile (`WeightCost`), or the value at a 
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field, replace
 from fractions import Fraction
 from functools import cached_property, partial
@@ -21,7 +21,6 @@ import numpy as np
 from numpy.typing import NDArray
 
 from epsilons.arguments.checks import check_bounds, check_rank, check_step, exact, read_real
-from epsilons.arguments.options import Parameter
 from epsilons.display import show_count
 from epsilons.errors import Argument, PlanError
 from epsilons.guarantee import NANO
@@ -30,7 +29,7 @@ from epsilons.noise.entropy import Entropy
 from epsilons.noise.segments import Block, SegmentSampler
 from epsilons.preferences import Levels
 from epsilons.statistics.additive import Laplace
-from epsilons.statistics.base import Answer, Floats, RowScope, Scope, Statistic, Weighting
+from epsilons.statistics.base import Answer, Floats, Scope, Statistic, Weighting
 from epsilons.statistics.brackets import (
     Bracket,
     Split,
@@ -42,7 +41,6 @@ from epsilons.statistics.brackets import (
     weigh_cells,
 )
 from epsilons.statistics.distributions import Axis, product_distribution
-from epsilons.statistics.entry import BOUNDS, STEP, Entry
 from epsilons.statistics.outward import Cost, RankCost, WeightCost, outward
 from epsilons.summaries.cells import SortedCells
 
@@ -71,6 +69,8 @@ class Order(Statistic):
     for_interval: Fraction = field(default=Fraction(0), repr=False)
     #: Whether the missing stand at the centre whatever the mechanism; else those that weigh people leave them out.
     imputes: bool = field(default=False, repr=False)
+    #: The part of every epsilon that is its own, where several quantiles share it.
+    portion: Fraction = field(default=Fraction(1), repr=False)
 
     family: ClassVar[str] = "order"  # type: ignore[misc]
     summary: ClassVar[str] = "cells"  # type: ignore[misc]
@@ -150,7 +150,7 @@ class Order(Statistic):
     def loss_factor(self) -> Fraction:  # type: ignore[override]
         """Its draw has a bounded range; the cells of its interval, at their part of a loss, are noisy sums."""
         part = self.for_interval if self.has_bracket else Fraction(0)
-        return (1 - part) ** 2 * BOUNDED_RANGE + part**2 * ANY_LOSS
+        return self.portion**2 * ((1 - part) ** 2 * BOUNDED_RANGE + part**2 * ANY_LOSS)
 
     @property
     def no_interval(self) -> str:  # type: ignore[override]
@@ -198,7 +198,7 @@ class Order(Statistic):
 
     def noise_to_spread(self, question: Question) -> float:
         """8 r^2/(q(1-q)) at reach r: one indicator per person, drawn by the exponential mechanism with its share."""
-        reach = self.score_reach(question.neighbors) / (1 - self.for_interval)
+        reach = self.score_reach(question.neighbors) / (1 - self.for_interval) / self.portion
         return float(8 * reach**2 / (self.q_asked * (1 - self.q_asked)))
 
     def related(self, question: Question) -> tuple[str, float]:
@@ -208,34 +208,41 @@ class Order(Statistic):
     def draw(self, question: Question, weighting: Weighting, people: People, entropy: Entropy) -> Answer:
         chances = weighting.chances
         found = people.grouped_cells(self) if chances is None else people.sampled_cells(self, chances, entropy)
-        found = [self._impute(cells) for cells in found]
+        found = [self.impute(cells) for cells in found]
         drawn = [self.sampler(question, weighting, cells).draw(entropy) for cells in found]
         brackets: tuple[Bracket, ...] | None = None
         if self.has_bracket:
-            split, nearest = Split.of(self, question.neighbors), self._nearest_cut(weighting, people.levels)
-            weights, q = split.cell_weights(weighting), float(self.q_asked)
             pairs = zip(found, drawn, strict=True)
-            brackets = tuple(draw_bracket(own, cell, self.points, nearest, weights, entropy) for own, cell in pairs)
-            drawn = [settle(one, q, self.points, split.pull(q, len(one.weights))) for one in brackets]
+            made = [self.settle(question, weighting, people.levels, own, cell, entropy) for own, cell in pairs]
+            drawn, brackets = [cell for cell, _ in made], tuple(bracket for _, bracket in made)
         values = [self.value(cell) for cell in drawn]
         return Answer(values[0] if self.scope is None else self.scope.arrange(values), brackets=brackets)
+
+    def settle(
+        self, question: Question, weighting: Weighting, levels: Levels, cells: SortedCells, first: int, entropy: Entropy
+    ) -> tuple[int, Bracket]:
+        """(the answer, the noisy cells that its interval is made from) once there is a first draw."""
+        split, q = Split.of(self, question.neighbors), float(self.q_asked)
+        weights, nearest = split.cell_weights(weighting), self._nearest_cut(weighting, levels)
+        bracket = draw_bracket(cells, first, self.points, nearest, weights, entropy)
+        return settle(bracket, q, self.points, split.pull(q, len(bracket.weights))), bracket
 
     def simulate(self, question: Question, weighting: Weighting, people: People, entropy: Entropy, size: int) -> Floats:
         if weighting.chances is not None or self.has_bracket:
             return np.array([self.draw(question, weighting, people, entropy).value for _ in range(size)], float)
-        drawn = self.sampler(question, weighting, self._impute(people.cells(self))).draw_many(entropy, size)
+        drawn = self.sampler(question, weighting, self.impute(people.cells(self))).draw_many(entropy, size)
         cells, place = np.unique(drawn, return_inverse=True)
         return cast(Floats, np.array([self.value(cell) for cell in cells.tolist()], float)[place])
 
     def distribution(self, question: Question, weighting: Weighting, people: People) -> tuple[NDArray[Any], Floats]:
         """Of the answer, or of the first draw and the noisy weights of the cells around it, where these are drawn."""
         if weighting.chances is None and not self.has_bracket:
-            place, chances = self.sampler(question, weighting, self._impute(people.cells(self))).probabilities()
+            place, chances = self.sampler(question, weighting, self.impute(people.cells(self))).probabilities()
             with np.errstate(divide="ignore"):
                 return self.outcomes()[place], np.log(chances)
         laws = []
         for weight, sample in people.samples(weighting.chances):
-            cells, own = self._impute(sample.cells(self)), np.zeros(self.points)
+            cells, own = self.impute(sample.cells(self)), np.zeros(self.points)
             place, chance = self.sampler(question, weighting, cells).probabilities()
             own[place] = weight * chance
             laws.append((cells, own))
@@ -243,11 +250,12 @@ class Order(Statistic):
             return self._joint_distribution(question, weighting, people.levels, laws)
         return self.outcomes(), np.log(np.sum([own for _, own in laws], axis=0))
 
-    def _impute(self, cells: SortedCells) -> SortedCells:
+    def impute(self, cells: SortedCells) -> SortedCells:
+        """With the missing at the centre, where they are to stand there."""
         return cells.with_missing_at(self.default_cell) if self.imputes else cells
 
     def _nearest_cut(self, weighting: Weighting, levels: Levels) -> int:
-        return nearest_cut(self, weighting.total(levels) * weighting.rate / NANO, levels.size)
+        return nearest_cut(self, weighting.total(levels) * weighting.rate * self.portion / NANO, levels.size)
 
     def _joint_distribution(
         self, question: Question, weighting: Weighting, levels: Levels, laws: list[tuple[SortedCells, Floats]]
@@ -342,52 +350,3 @@ def quantile(q: float, bounds: Any, step: float | None = None) -> Order:
 def kth_largest(k: int, bounds: Any, step: float | None = None) -> Order:
     """The k-th largest value; k=1 is the maximum."""
     return Order(bounds, step, from_high=check_rank(k) - 1, label="kth_largest")
-
-
-def _entry(name: str, make: Callable[..., Order], what: str, *sql: str, **other: Any) -> Entry:
-    def build(given: Mapping[str, Any], over: RowScope) -> Statistic:
-        if over.unbounded and given["bounds"] is None and name in ("median", "quantile"):
-            return _unbounded(given, over)
-        made = make(**given)
-        return replace(made, imputes=over.imputed) if over.complete else replace(made, scope=over.scope)
-
-    doc = f"{what}, on a public grid of possible answers{other.pop('more', '')}."
-    told: dict[str, Any] = {
-        "arguments": (BOUNDS, STEP),
-        "missing": "left out or centred",
-        "table_doc": doc,
-        "help": f"{what} of a column, on a public grid of answers.",
-        "command": f"epsilons {name} people.toml wage --bounds 0,100 --share 0.05",
-    }
-    return Entry(name=name, build=build, sql=sql, doc=doc, **(told | other))
-
-
-def _unbounded(given: Mapping[str, Any], over: RowScope) -> Statistic:
-    """A median or a quantile without bounds, for individual and group privacy."""
-    from epsilons.statistics.unbounded import UnboundedMedian, UnboundedQuantile
-
-    scope = None if over.complete else over.scope
-    if "q" not in given:
-        return UnboundedMedian(Fraction(1, 2), given["step"], scope)
-    return UnboundedQuantile(cast(Fraction, quantile(given["q"], (0.0, 1.0)).q), given["step"], scope)
-
-
-_Q = Parameter("q", float, None, "The part of the values below it.", positional=True, required=True)
-ENTRIES = (
-    _entry(
-        "median", median, "The median", "Median", more=" (65,536 steps unless `step` is given)", pays_for_interval=True
-    ),
-    _entry(
-        "quantile",
-        quantile,
-        "The value below which a fraction `q` of the people lie",
-        *("Quantile", "ApproxQuantile", "PercentileCont", "PercentileDisc"),
-        arguments=(_Q, BOUNDS, STEP),
-        table_doc="The value below which a fraction `q` lies, on a public grid of possible answers.",
-        help="The value below which a part Q of the values lies.",
-        command="epsilons quantile people.toml wage 0.9 --bounds 0,100 --share 0.05",
-        pays_for_interval=True,
-    ),
-    _entry("min", minimum, "The smallest value", "Min"),
-    _entry("max", maximum, "The largest value", "Max"),
-)

@@ -12,6 +12,7 @@ import pyarrow as pa
 import pytest
 
 import epsilons as eps
+from epsilons.dataset.accounts import register_declared
 from epsilons.errors import BudgetExceeded, EpsilonsError, LedgerError, PlanError, PreferenceError
 from epsilons.guarantee import compose_all
 from epsilons.measure import FEMTO, Measure, rho_of
@@ -164,6 +165,50 @@ def test_a_dataset_file_declares_it(tmp_path: Path) -> None:
     )
     with eps.Dataset.from_toml(tmp_path / "wages.toml") as people:
         assert people.count(where="age >= 30").guarantee.delta == 1e-6
+
+
+DECLARED = 'source = "wages.parquet"\nperson = "id"\nledger = "sqlite:///wages.ledger"\n'
+CHOSEN = (
+    f'[preferences]\ncolumn = "level"\nlevels = {{ {", ".join(f"{name} = {one}" for name, one in LEVELS.items())} }}\n'
+)
+AS_IT_WAS = 'measure = "zcdp"\ndelta = 1e-6\nrenews = { open = "year" }\n'
+
+
+@pytest.mark.parametrize(
+    ("said", "told"),
+    [
+        ("", "measure zcdp with delta 1e-06 → pure; period of open year → none"),
+        (AS_IT_WAS.replace("-6", "-7"), "measure zcdp with delta 1e-06 → zcdp with delta 1e-07"),
+        (AS_IT_WAS.replace("year", "month"), "period of open year → month"),
+        (AS_IT_WAS.replace("open", "strict"), "period of open year → none; period of strict none → year"),
+    ],
+)
+def test_a_file_that_says_something_else_is_refused(tmp_path: Path, said: str, told: str) -> None:
+    import pyarrow.parquet
+
+    pyarrow.parquet.write_table(table(60), tmp_path / "wages.parquet")
+    path = tmp_path / "wages.toml"
+    path.write_text(DECLARED + AS_IT_WAS + CHOSEN)
+    register_declared(str(path), eps.Dataset, True, None, False)
+    with eps.Dataset.from_toml(path) as people:
+        assert people.count(where="age >= 30").guarantee.delta == 1e-6
+    path.write_text(DECLARED + said + CHOSEN)
+    with pytest.raises(LedgerError, match="says something else") as refused:
+        eps.Dataset.from_toml(path)
+    assert told in str(refused.value)
+    assert "cannot be settled anew" in str(refused.value)
+
+
+def test_an_epsilon_that_is_worth_no_rho_is_refused_and_withdraws_nobody() -> None:
+    tiny: dict[str, Any] = {"measure": "zcdp", "delta": 1e-9}
+    assert Measure(Fraction(1, 10**9)).units(1) == 0
+    with eps.Dataset(table(60), ledger="memory", **SETTLED, **tiny) as people:
+        with pytest.raises(PreferenceError, match="too small to be counted in rho"):
+            people.set_level({0: 1e-9})
+        assert people.statement(0).state == "active"
+    for wishes in (1e-9, eps.Preferences.from_levels("level", {**LEVELS, "strict": 1e-9})):
+        with pytest.raises(PreferenceError, match="too small to be counted in rho"):
+            eps.Dataset(table(60), person="id", preferences=wishes, ledger="memory", **tiny)
 
 
 def test_an_error_is_reached_with_less_of_an_account() -> None:

@@ -7,9 +7,11 @@ from __future__ import annotations
 
 import tempfile
 from collections.abc import Callable
+from datetime import datetime
 from fractions import Fraction
 from pathlib import Path
 from random import Random
+from typing import Any
 
 import pytest
 from hypothesis import settings
@@ -24,14 +26,17 @@ from hypothesis.stateful import (
 )
 
 import epsilons.ledger
+from epsilons.ledger import renewal
 from epsilons.ledger.ledger import Ledger
-from support.ledger_model import GRANTS, PEOPLE, SHARES, STEPS, Model
+from support.ledger_model import GRANTS, LASTING, LEVELS, NOW, PEOPLE, SHARES, STEPS, LastingModel, Model
 from support.ledger_servers import fresh
 
 some_people = st.lists(st.sampled_from(PEOPLE), min_size=1, max_size=6, unique=True)
 grant = st.sampled_from(GRANTS)
 share = st.sampled_from(SHARES)
 which = st.integers(0, 1000)
+#: How far a clock goes at once; it is put back as well.
+DAYS = [1, 8, 31, 100, 366, -3, -40]
 
 
 class Books(RuleBasedStateMachine):
@@ -49,7 +54,10 @@ class Books(RuleBasedStateMachine):
             "sqlite": lambda: f"sqlite:///{self.folder.name}/people.ledger",
             "postgresql": lambda: fresh(str(self.server)),
         }[self.kind]()
-        self.model = Model(self.open())
+        self.model = self.begin()
+
+    def begin(self) -> Model:
+        return Model(self.open())
 
     def open(self, **more: bool) -> Ledger:
         return epsilons.ledger.open(self.url, anchor=self.anchor if self.url else None, **more)
@@ -132,9 +140,48 @@ def test_on_postgres(postgres_server: str) -> None:
     run_state_machine_as_test(BooksOnServer, settings=settings(max_examples=4, stateful_step_count=25, deadline=None))
 
 
-def walk(ledger: Ledger, luck: Random, steps: int) -> Model:
-    """Steps at random, and every account compared after each of them."""
-    model = Model(ledger)
+class LastingBooks(Books):
+    """The same where accounts count rho and grants are renewed, by a clock that goes forward and back."""
+
+    kind = "sqlite"
+
+    def begin(self) -> Model:
+        return LastingModel(self.open(), self.now)
+
+    @initialize()
+    def start(self) -> None:
+        self.now = [NOW]
+        super().start()
+
+    def open(self, **more: bool) -> Ledger:
+        anchor = self.anchor if self.url else None
+        return epsilons.ledger.open(self.url, anchor=anchor, clock=lambda: self.now[0], **more)
+
+    @rule(people=some_people, level=st.integers(0, len(LEVELS) - 1))
+    def say(self, people: list[bytes], level: int) -> None:
+        self.lasting.say(people, level)
+
+    @rule(days=st.sampled_from(DAYS))
+    def pass_time(self, days: int) -> None:
+        self.lasting.pass_time(days)
+
+    @rule()
+    def renew(self) -> None:
+        self.lasting.renew()
+
+    @property
+    def lasting(self) -> LastingModel:
+        assert isinstance(self.model, LastingModel)
+        return self.model
+
+
+TestLasting = LastingBooks.TestCase
+TestLasting.settings = settings(max_examples=8, stateful_step_count=40, deadline=None)
+
+
+def walk(ledger: Ledger, luck: Random, steps: int, now: list[datetime] | None = None) -> Model:
+    """Steps at random, and every account compared after each of them; with a clock, of accounts that last."""
+    model = Model(ledger) if now is None else LastingModel(ledger, now)
     moves: list[Callable[[], None]] = [
         lambda: model.enroll(luck.sample(PEOPLE, luck.randrange(1, 7)), luck.choice(GRANTS)),
         lambda: model.loosen(luck.sample(PEOPLE, luck.randrange(1, 7)), luck.choice(GRANTS)),
@@ -147,6 +194,10 @@ def walk(ledger: Ledger, luck: Random, steps: int) -> Model:
         lambda: model.settle(-luck.randrange(1, 4), luck.choice(STEPS)),
         lambda: model.settle(-luck.randrange(1, 4), luck.choice(STEPS)),
     ]
+    if isinstance(model, LastingModel):
+        lasting = model
+        moves += 3 * [lambda: lasting.say(luck.sample(PEOPLE, luck.randrange(1, 7)), luck.randrange(len(LEVELS)))]
+        moves += 2 * [lambda: lasting.pass_time(luck.choice(DAYS))]
     for _ in range(steps):
         luck.choice(moves)()
         model.every_account_is_exact()
@@ -162,14 +213,56 @@ def test_a_walk_visits_every_state(lasting: str) -> None:
     book.close()
 
 
+def test_a_walk_of_years_renews_and_counts_rho(lasting: str) -> None:
+    now = [NOW]
+    book = epsilons.ledger.open(lasting, clock=lambda: now[0])
+    model = walk(book, Random(2), 250, now)
+    assert [line["kind"] for line in book.export()].count("renew") > 3
+    assert any(one.lapsed for one in model.accounts.values())
+    assert book.statement(PEOPLE[0]).measure == LASTING
+    book.close()
+
+
+def forget_what_is_over(connection: Any, at: str, lost: bool = False) -> int:
+    """A planted fault: a period begins, and what the last one counts for is forgotten."""
+    with pytest.MonkeyPatch.context() as bug:
+        bug.setattr(renewal, "count_over", lambda *_: 0)
+        return begin_periods(connection, at, lost)
+
+
+begin_periods = renewal.begin_periods
+
+
+def test_a_renewal_that_forgets_is_seen_by_the_model(monkeypatch: pytest.MonkeyPatch) -> None:
+    now = [NOW]
+    book = epsilons.ledger.open(None, clock=lambda: now[0])
+    monkeypatch.setattr(renewal, "begin_periods", forget_what_is_over)
+    with pytest.raises(AssertionError):
+        walk(book, Random(2), 150, now)
+    book.close()
+
+
+#: (where, accounts that last, which ten thousand steps)
+PIECES = [
+    (kind, lasting, piece)
+    for (kind, lasting), pieces in {
+        ("memory", False): 100, ("sqlite", False): 30, ("postgresql", False): 10,
+        ("memory", True): 40, ("sqlite", True): 15, ("postgresql", True): 5,
+    }.items()
+    for piece in range(pieces)
+]  # fmt: skip
+
+
 @pytest.mark.soak
 @pytest.mark.figure("figure_10")
-@pytest.mark.parametrize(
-    ("kind", "piece"),
-    [(kind, n) for kind, pieces in {"memory": 100, "sqlite": 30, "postgresql": 10}.items() for n in range(pieces)],
-)
+@pytest.mark.parametrize(("kind", "lasts", "piece"), PIECES)
 def test_a_million_mixed_steps(
-    kind: str, piece: int, tmp_path: Path, request: pytest.FixtureRequest, record_property: Callable[[str, int], None]
+    kind: str,
+    lasts: bool,
+    piece: int,
+    tmp_path: Path,
+    request: pytest.FixtureRequest,
+    record_property: Callable[[str, int], None],
 ) -> None:
     """Ten thousand steps at a time, over ledgers that are begun anew so that their history stays short."""
     for turn in range(20):
@@ -178,8 +271,9 @@ def test_a_million_mixed_steps(
             "sqlite": lambda turn=turn: f"sqlite:///{tmp_path}/{turn}.ledger",  # type: ignore[misc]
             "postgresql": lambda: fresh(request.getfixturevalue("postgres_server")),
         }
-        book = epsilons.ledger.open(places[kind]())
-        walk(book, Random(), 500)
+        now = [NOW]
+        book = epsilons.ledger.open(places[kind](), clock=lambda now=now: now[0])  # type: ignore[misc]
+        walk(book, Random(), 500, now if lasts else None)
         book.close()
     record_property("size", 10_000)
 

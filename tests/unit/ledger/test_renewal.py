@@ -3,11 +3,14 @@
 from __future__ import annotations
 
 import json
+import shutil
 from collections.abc import Iterator
+from concurrent.futures import ThreadPoolExecutor
 from datetime import UTC, datetime, timedelta
 from fractions import Fraction
 from itertools import pairwise
 from pathlib import Path
+from threading import Barrier
 from typing import Any
 
 import numpy as np
@@ -19,11 +22,12 @@ from epsilons import ledger as ledgers
 from epsilons.errors import BudgetExceeded, LedgerError, PreferenceError
 from epsilons.guarantee import NANO
 from epsilons.ledger import renewal
-from epsilons.ledger.consent import PERIODS, name_period
+from epsilons.ledger.consent import PERIODS, count_periods, name_period
 from epsilons.ledger.ledger import Ledger
 from epsilons.ledger.rosters import read_term
 from epsilons.ledger.values import StalePlanError
 from epsilons.plots import list_spent
+from support.ledger_recount import balances
 
 WORDS = {"strict": 0.5, "yearly": 0.5, "monthly": 0.25}
 RENEWS = {"yearly": "year", "monthly": "month"}
@@ -208,6 +212,47 @@ def test_open_charges_stay_with_their_people(book: Ledger, clock: Clock) -> None
         book.mark_read(held.number)
         assert left(people) == {"strict": 0.25, "yearly": 0.25, "monthly": 0.125}
         assert book.renew() == 0
+        told = people.statement(1)
+        assert (told.spent, told.written_off) == (0.25 * NANO, 0)  # nothing was lost
+
+
+def test_who_renews_at_once_renews_once(book: Ledger, clock: Clock, tmp_path: Path) -> None:
+    with register(book) as people:
+        ask(people)
+        clock.set("2027-01-01")
+        others = [
+            ledgers.open(f"sqlite:///{tmp_path}/a.ledger", anchor=tmp_path / "head", clock=clock) for _ in range(4)
+        ]
+        together = Barrier(len(others))
+
+        def renew(one: Ledger) -> int:
+            together.wait()
+            return one.renew()
+
+        with ThreadPoolExecutor(len(others)) as pool:
+            assert sorted(pool.map(renew, others)) == [0, 0, 0, 80]
+        for one in others:
+            one.close()
+        assert left(people) == {"strict": 0, "yearly": 0.5, "monthly": 0.25}
+
+
+def test_a_level_chosen_at_the_edge_of_a_period_brings_no_second_grant_of_it(book: Ledger, clock: Clock) -> None:
+    """All is spent, the month is over and nobody has asked yet: whatever people say then, what they spent counts."""
+    with register(book) as people:
+        ask(people)
+        clock.set("2026-12-01")
+        people.set_level({2: "yearly", 1: "monthly", 5: "strict"})
+        people.set_level({5: "monthly"})
+        told = [people.statement(one) for one in (1, 2, 5)]
+        assert [one.spent + (one.term.earlier if one.term else 0) for one in told] == [NANO / 2, NANO / 4, NANO / 4]
+        assert [one.left for one in told] == [0, 0.5 * NANO, 0]  # of the month, and of the year that one now chose
+        ask(people)
+        clock.set("2027-01-01")
+        with register(book, version="2", words={**WORDS, "monthly": 0.1}) as less:  # it means less from here on
+            less.ledger.renew()
+            assert {less.statement(one).left for one in (5, 8, 11)} == {0.1 * NANO}
+            assert less.statement(8).term == ("month", "2027-01", 0.5 * NANO)  # as much as was spent, not as it means
+            assert less.statement(2).term == ("year", "2027", 0.75 * NANO)
 
 
 def test_nothing_is_renewed_without_that_consent(book: Ledger, clock: Clock) -> None:
@@ -297,3 +342,46 @@ def test_a_renewal_that_gives_too_much_does_not_add_up(
         with pytest.raises(LedgerError, match="renews more than was granted"):
             book.verify()
     book.close()
+
+
+@pytest.mark.parametrize("years", [1, 3])
+def test_a_period_that_may_have_been_used_up_in_lost_records_is_not_granted_again(
+    tmp_path: Path, clock: Clock, years: int
+) -> None:
+    """A copy of last year put back: what was lost may have been all of this year's grant, and of those between."""
+
+    def reopen(**how: bool) -> Ledger:
+        return ledgers.open(f"sqlite:///{tmp_path}/a.ledger", anchor=tmp_path / "head", clock=clock, **how)
+
+    book = reopen()
+    with register(book, renews={"yearly": "year"}) as people:
+        ask(people, 0.5)
+    book.close()
+    shutil.copy(tmp_path / "a.ledger", tmp_path / "copy")
+    for year in range(2027, 2027 + years):
+        clock.set(f"{year}-03-03")
+        book = reopen()
+        with eps.Dataset.open("wages", ledger=book) as people:
+            ask(people)
+        book.close()
+    shutil.copy(tmp_path / "copy", tmp_path / "a.ledger")
+    book = reopen(accept_loss=True)
+    with eps.Dataset.open("wages", ledger=book) as people:
+        with pytest.raises(BudgetExceeded):
+            ask(people)
+        told = people.statement(1)
+        assert (told.spent, told.left, told.term) == (0.5 * NANO, 0, ("year", f"{2026 + years}", years * NANO // 2))
+        assert told.written_off == (years + 0.5) * NANO / 2  # of the first year half is known
+        assert f"adds up to at most {0.5 * (years + 1):g} so far" in str(told)
+        clock.set(f"{2027 + years}-01-01")
+        assert ask(people).charges[0.5] == 0.5
+    assert balances(book.export()).keys() == {one.id for one in book.cohorts()}
+    book.verify()
+    book.close()
+
+
+def test_periods_are_counted_as_the_calendar_has_them() -> None:
+    days = [datetime(2019, 12, 20, tzinfo=UTC) + timedelta(one) for one in range(9 * 366)]
+    for period in PERIODS:
+        labels = list(dict.fromkeys(name_period(period, day.isoformat()) for day in days))
+        assert [count_periods(period, labels[0], label) for label in labels] == list(range(len(labels)))

@@ -44,7 +44,8 @@ def read_question(fields: Mapping[str, str], people: Dataset) -> dict[str, Any]:
             raise PlanError("Bounds are two numbers.", suggest="both of them, such as 0 and 100")
         named["bounds"] = ends
     if "q" in own:
-        named["q"] = _number(given.get("q", "0.5"), "q")
+        found = [_number(word, "q") for word in given.get("q", "0.5").replace(";", " ").split()]
+        named["q"] = found[0] if len(found) == 1 else found
     if "k" in own:
         named["k"] = _number(given.get("k", "2"), "k")
     if "edges" in own:
@@ -130,7 +131,7 @@ def write_code(document: Mapping[str, Any], people: Dataset, origin: str) -> lis
     beside |= {"bounds": {named["column"]: named["bounds"]}} if "bounds" in named else {}
     by = named.get("by", ())
     beside |= (
-        {"keys": dict(by) if isinstance(by, Mapping) else {name: _list_keys(people, name) for name in by}} if by else {}
+        {"keys": dict(by) if isinstance(by, Mapping) else {name: _declared(name, people) for name in by}} if by else {}
     )
     options = ", ".join(_write_argument(one, value) for one, value in beside.items())
     return [*told, ("SQL", _write_python(facts.name, origin, f"sql(query, {options})", query))]
@@ -149,15 +150,9 @@ def _write_argument(name: str, value: Any) -> str:
     return repr(value) if name == "column" else f"{name}={value!r}"
 
 
-def _list_keys(people: Dataset, column: str) -> Any:
-    """Keys as they were declared: a list, or ranges and parts of a calendar."""
-    declared = people._facts.keys.get(column)
-    return dict(declared) if isinstance(declared, Mapping) else list(people.keys(column))
-
-
 def _write_sql(statistic: str, named: Mapping[str, Any], person: str) -> list[str] | None:
     """A query, part by part; None where SQL has no aggregate for it. A count is one of people."""
-    if statistic not in _AGGREGATES:
+    if statistic not in _AGGREGATES or isinstance(named.get("q"), list):
         return None
     inside = [_quote(named["column"])] if "column" in named else [f"DISTINCT {_quote(person)}"]
     inside += [str(named["q"])] if "q" in named else []

@@ -1,0 +1,62 @@
+"""Pictures of the pages, drawn by the library itself: who is who, what a plan shows, what odds an epsilon gives."""
+
+from __future__ import annotations
+
+import math
+from pathlib import Path
+
+import numpy as np
+
+import epsilons as eps
+from epsilons.plots import new_axes
+from epsilons.preferences.odds import OF, count_right
+
+#: The people of all pictures: strict, standard, open.
+EPSILONS = [0.05] * 400 + [0.2] * 400 + [1.0] * 200
+
+
+def draw_all(folder: Path) -> None:
+    """Draw every picture into a folder."""
+    _draw_plan(folder / "picture-plan.svg")
+    _draw_odds(folder / "picture-odds.svg")
+    _draw_weights(folder / "picture-weights.svg")
+
+
+def _save(axes: object, path: Path) -> None:
+    figure = axes.figure  # type: ignore[attr-defined]
+    figure.set_facecolor("white")
+    figure.savefig(path, bbox_inches="tight", metadata={"Date": None})
+
+
+def _draw_plan(path: Path) -> None:
+    """Error against the share that is spent, for every mechanism: what `plan.plot()` draws."""
+    _save(eps.plan("mean", EPSILONS, bounds=(0, 100), spread=20, complete=True).plot(), path)
+
+
+def _draw_odds(path: Path) -> None:
+    """Of 100 guesses, how many are right at most, by epsilon."""
+    axes = new_axes()
+    grid = np.geomspace(0.01, 10, 200)
+    axes.plot(grid, OF / (1 + np.exp(-grid)))
+    for epsilon in (0.05, 0.2, 1.0, 3.0):
+        right = OF / (1 + math.exp(-epsilon))
+        axes.plot([epsilon], [right], "o", color="black")
+        axes.annotate(f"{epsilon:g}: {count_right(epsilon)}", (epsilon, right), (4, -14), textcoords="offset points")
+    axes.axhline(OF / 2, linestyle=":", color="grey")
+    axes.set(xscale="log", ylim=(45, 102), xlabel="epsilon", ylabel="right guesses of 100, at most")
+    axes.set_title("Whether a person took part: what a guess can gain")
+    _save(axes, path)
+
+
+def _draw_weights(path: Path) -> None:
+    """What three mechanisms charge people of three levels for the same mean."""
+    axes = new_axes()
+    names, levels = ("minimum", "threshold", "sample", "weighted"), (0.05, 0.2, 1.0)
+    values = np.arange(len(EPSILONS)) % 101
+    for place, name in enumerate(names):
+        answer = eps.mean(values, EPSILONS, bounds=(0, 100), spread=20, mechanism=name)
+        axes.bar([p + place * 0.2 for p in range(3)], [answer.charges[one] for one in levels], 0.18, label=name)
+    axes.set(xticks=[0.3, 1.3, 2.3], xticklabels=[f"granted {one:g}" for one in levels], yscale="log", ylabel="charged")
+    axes.set_title("What one mean costs whom")
+    axes.legend()
+    _save(axes, path)

@@ -1,0 +1,195 @@
+"""The reference: every public name with its signature, every option typed and explained, every command.
+
+Functions and methods that are made from the catalogue explain their options line by line in their docstrings, which
+become tables; classes are left to mkdocstrings.
+"""
+
+from __future__ import annotations
+
+import inspect
+import re
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import Any
+
+import click
+
+import epsilons as eps
+from epsilons.arguments.options import OPTIONS
+from epsilons.statistics.catalogue import CATALOGUE
+
+#: What plans take and their docstrings tell in prose.
+_PLANNED = {option.name: option.help for option in OPTIONS} | {
+    "statistic": "What would be asked: the name of a function or method.",
+    "column": "The column that it would be asked of.",
+    "epsilons": "One epsilon per person, one for all, or eps.Preferences.",
+    "error": "The plan with the smallest share that reaches this error.",
+    "people": "How many people there are, where one epsilon stands for all.",
+    "past": "Whether past answers serve as guesses.",
+    "arguments": "Those of the statistic: bounds, q, step, edges and so on.",
+}
+
+#: {page: (its head, what it says, names for mkdocstrings)}.
+CLASSES = {
+    "tables": (
+        "Dataset",
+        "A table about people, with their accounts. The statistics are its methods, further down.",
+        ["epsilons.dataset.table.Dataset", "epsilons.dataset.registered.Registered"],
+    ),
+    "results": (
+        "What comes back",
+        "Answers, plans, promises, and what they are made from.",
+        [
+            "epsilons.release.answer.Release",
+            "epsilons.planner.plan.Plan",
+            "epsilons.guarantee.Guarantee",
+            "epsilons.preferences.asked.Preferences",
+            "epsilons.preferences.Roster",
+        ],
+    ),
+    "errors": ("Errors", "Every error says what happened, which rule it broke and what to try.", ["epsilons.errors"]),
+    "remote": ("Gateways from outside", "`eps.connect`, and what it gives.", ["epsilons.remote.client"]),
+    "ledger": ("The ledger", "`eps.ledger`: accounts that last.", ["epsilons.ledger.ledger.Ledger"]),
+    "local": ("The local model", "`epsilons.local`: people randomize their own answers.", ["epsilons.local"]),
+    "models": ("Estimators", "`epsilons.estimators`: models in the style of scikit-learn.", ["epsilons.estimators"]),
+}
+
+
+def write_all(folder: Path) -> dict[str, str]:
+    """{title: page} of the reference."""
+    folder.mkdir(parents=True)
+    pages = {"Functions on arrays": "functions", "Commands": "commands"}
+    (folder / "functions.md").write_text(_functions(), encoding="utf-8")
+    (folder / "commands.md").write_text(_commands(), encoding="utf-8")
+    for page, (title, lead, names) in CLASSES.items():
+        parts = [f"# {title}", lead, *(f"::: {name}" for name in names)]
+        if page == "tables":
+            parts += [
+                "## Statistics as methods",
+                *(_explain(name, getattr(eps.Dataset, name), "###") for name in CATALOGUE),
+            ]
+        (folder / f"{page}.md").write_text("\n\n".join(parts) + "\n", encoding="utf-8")
+        pages[title] = page
+    return {title: f"reference/{page}.md" for title, page in sorted(pages.items())}
+
+
+def _functions() -> str:
+    made = [name for name in eps.__all__ if inspect.isfunction(getattr(eps, name))]
+    parts = ["# Functions on arrays", "`import epsilons as eps`. Classes have pages of their own."]
+    parts += [_explain(name, getattr(eps, name)) for name in sorted(made) if name != "connect"]
+    return "\n\n".join(parts) + "\n"
+
+
+def _explain(name: str, call: Callable[..., Any], level: str = "##") -> str:
+    """A heading, a line, and a table of arguments with their types, defaults and meanings."""
+    lead, told = _told(name, call)
+    given = {one: parameter for one, parameter in inspect.signature(call).parameters.items() if one != "self"}
+    head = f"{level} {name} {{#{name}}}\n\n{_fence(lead)}"
+    if not given:
+        return head
+    rows = [f"| `{one}` | {_kind(p)} | {_default(p)} | {_escape(told.get(one, ''))} |" for one, p in given.items()]
+    return "\n".join([head, "", "| argument | type | unless given | meaning |", "|---|---|---|---|", *rows])
+
+
+def unexplained() -> list[str]:
+    """Arguments of functions and statistics that the reference could not explain."""
+    calls = {f"eps.{name}": getattr(eps, name) for name in (*CATALOGUE, "plan")}
+    calls |= {f"Dataset.{name}": getattr(eps.Dataset, name) for name in (*CATALOGUE, "plan")}
+    found = []
+    for name, call in calls.items():
+        told = _told(name.partition(".")[2], call)[1]
+        for one, parameter in inspect.signature(call).parameters.items():
+            if one != "self" and (not told.get(one) or parameter.annotation is inspect.Parameter.empty):
+                found.append(f"{name}({one})")
+    return found
+
+
+def _told(name: str, call: Callable[..., Any]) -> tuple[str, dict[str, str]]:
+    lead, told = _split(inspect.getdoc(call) or "")
+    return lead, (_PLANNED if name == "plan" else {}) | told
+
+
+def _split(doc: str) -> tuple[str, dict[str, str]]:
+    """What a docstring says first, and {argument: what it says of it}."""
+    lead, told = [], {}
+    for line in doc.splitlines():
+        found = re.match(r"(\w+): (.+)", line)
+        if found:
+            told[found[1]] = found[2]
+        elif not told:
+            lead.append(line)
+    return "\n".join(lead).strip(), told
+
+
+def _kind(parameter: inspect.Parameter) -> str:
+    if parameter.annotation is inspect.Parameter.empty:
+        return ""
+    text = parameter.annotation
+    text = text if isinstance(text, str) else inspect.formatannotation(text)
+    for pattern, plain in (
+        (r"\b(?:typing|collections\.abc|epsilons(?:\.\w+)*)\.", ""),
+        (r"Optional\[(Literal\[[^\]]*\])\]", r"\1, None"),
+        (r"Union\[(.*)\]$", r"\1"),
+        (r"Literal\[([^\]]*)\]", r"\1"),
+        (r" \| ", ", "),
+        (r"NoneType", "None"),
+    ):
+        text = re.sub(pattern, plain, text)
+    return f"`{text}`"
+
+
+def _default(parameter: inspect.Parameter) -> str:
+    if parameter.default is inspect.Parameter.empty:
+        return "required"
+    return f"`{parameter.default!r}`"
+
+
+def _fence(text: str) -> str:
+    """Prose as it is, sessions as blocks of code."""
+    parts = [part for part in re.split(r"(?:^|\n\n)(?=>>> )|\n\n", text) if part.strip()]
+    return "\n\n".join(f"```pycon\n{part}\n```" if part.startswith(">>> ") else _escape(part) for part in parts)
+
+
+def _escape(text: str) -> str:
+    return text.replace("|", "\\|").replace("<", "&lt;")
+
+
+# Commands -------------------------------------------------------------------------------------------------------------
+
+
+def _commands() -> str:
+    from epsilons.cli.app import epsilons
+
+    parts = ["# Commands", str(epsilons.help).replace("\b\n", "")]
+    for path, command in _walk(epsilons, "epsilons"):
+        parts.append(_command(path, command))
+    return "\n\n".join(parts) + "\n"
+
+
+def _walk(group: click.Group, path: str) -> Iterator[tuple[str, click.Command]]:
+    with click.Context(group, info_name=path) as context:
+        for name in group.list_commands(context):
+            command = group.get_command(context, name)
+            assert command is not None
+            if isinstance(command, click.Group):
+                yield from _walk(command, f"{path} {name}")
+            else:
+                yield f"{path} {name}", command
+
+
+def _command(path: str, command: click.Command) -> str:
+    text, _, example = inspect.cleandoc(command.help or "").partition("\b\n")
+    with click.Context(command, info_name=path) as context:
+        usage = command.get_usage(context).removeprefix("Usage: ")
+    parts = [f"## {path} {{#{path.replace(' ', '-')}}}", f"```text\n{usage}\n```", _escape(text.strip())]
+    rows = [
+        f"| `{' '.join([*one.opts, *one.secondary_opts])}` | {one.type.name} | {_escape(one.help or '')} |"
+        for one in command.params
+        if isinstance(one, click.Option) and not one.hidden
+    ]
+    if rows:
+        parts.append("\n".join(["| option | type | meaning |", "|---|---|---|", *rows]))
+    if example.strip():
+        lines = [line for line in example.replace("\b\n", "").splitlines()[1:] if line.strip()]
+        parts.append("```sh\n" + inspect.cleandoc("\n" + "\n".join(lines)) + "\n```")
+    return "\n\n".join(parts)
