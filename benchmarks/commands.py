@@ -3,6 +3,8 @@
 Their time is that on the wall, from the start of the interpreter to its end, as whoever waits for them sees it; their
 memory is the process's high-water mark. The yardstick is a fresh interpreter that imports duckdb and asks the same of
 the Parquet file. Questions are never stored ones: each has another condition.
+
+What a mean of the registered table takes once it is open is measured in a process of its own, which runs this file.
 """
 
 from __future__ import annotations
@@ -17,8 +19,10 @@ from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import NamedTuple
 
-from timing import Group, Limit, Row, Size, row_of
-from wage_table import make_file
+from timing import Group, Limit, Row, Seconds, Size, row_of, seconds, time_row
+from wage_table import QUESTIONS, SCAN, Plain, make_file
+
+import epsilons as eps
 
 _FILE = """
 name = "wages"
@@ -26,6 +30,7 @@ source = "wages.parquet"
 person = "id"
 ledger = "sqlite:///wages.ledger"
 ceiling = 100
+complete = ["wage"]
 
 [preferences]
 column = "epsilon"
@@ -81,6 +86,7 @@ def _measure(number: int, size: Size) -> Iterator[Row]:
         for age in range(30, 30 + size.repetitions(_REPETITIONS)):
             plain.append(_run(folder, _PLAIN.format(age)))
             asked.append(_ask(folder, age))
+        mean, by_level = _mean_apart(folder, size.repetitions(_REPETITIONS))
         verified = _run(folder, _OURS, "ledger", "verify", "people.toml")
     quick, lean = _REGISTERS.get(people, (None, None))
     of = f", {people:,} people"
@@ -91,6 +97,8 @@ def _measure(number: int, size: Size) -> Iterator[Row]:
     yield _seconds(count, asked, plain, Limit(_COUNTS[people], "ours") if people in _COUNTS else None)
     yield _seconds(f"{count}, beside plain", asked, plain, Limit(5, "ratio", 0.3))
     yield _bytes(f"{count}, memory", asked, plain, Limit(2, "ratio"))
+    against = "the plain query by level, of the Parquet file"
+    yield time_row(f"mean, once it is open{of}", mean, by_level, against=against, pick=min, limit=SCAN)
     yield _seconds(f"ledger verify{of}", [verified], plain)
 
 
@@ -103,6 +111,24 @@ def _bytes(what: str, ours: list[Spent], plain: list[Spent], limit: Limit | None
     return row_of(what, mine, theirs, against=_AGAINST, limit=limit, unit="bytes")
 
 
+def _mean_apart(folder: str, repetitions: int) -> list[list[Seconds]]:
+    command = [sys.executable, __file__, folder, str(repetitions)]
+    done = subprocess.run(command, env=_environment(folder), capture_output=True, text=True, check=True)
+    return [[Seconds(*one) for one in some] for some in json.loads(done.stdout)]
+
+
+def _mean_here(folder: str, repetitions: int) -> list[list[Seconds]]:
+    """A mean of what is registered there and the plain query, by turns; one of each goes before, unmeasured."""
+    os.chdir(folder)
+    plain = Plain(Path("wages.parquet"))
+    (asked,) = (asked for asked in QUESTIONS if asked.name == "mean")
+    with eps.Dataset.from_toml("people.toml") as people:
+        turns = [[seconds(asked.ours(people)), seconds(plain.ask(asked.by_level))] for _ in range(repetitions + 1)]
+    plain.close()
+    mine, theirs = zip(*turns[1:], strict=True)
+    return [list(mine), list(theirs)]
+
+
 def _ask(folder: str, age: int) -> Spent:
     return _run(folder, _OURS, "count", "people.toml", "--where", f"age < {age}", "--share", "0.001")
 
@@ -110,11 +136,19 @@ def _ask(folder: str, age: int) -> Spent:
 def _run(folder: str, program: str, *arguments: str) -> Spent:
     """One process with a state directory of its own, started by a small one: memory would begin with that of ours."""
     code = f"import os, sys; os.chdir({json.dumps(folder)}); {program}"
-    environment = {**os.environ, "XDG_STATE_HOME": os.path.join(folder, "state")}
-    environment.pop("PYTHONDONTWRITEBYTECODE", None)  # installed, everything is compiled once and for all
     command = [sys.executable, "-S", "-c", _LAUNCH, sys.executable, "-c", code, *arguments]
-    done = subprocess.run(command, env=environment, capture_output=True, text=True, check=True)
+    done = subprocess.run(command, env=_environment(folder), capture_output=True, text=True, check=True)
     status, took, memory = json.loads(done.stdout)
     if status != 0:
         raise RuntimeError(f"{' '.join(arguments) or 'the plain query'} failed")
     return Spent(took, memory)
+
+
+def _environment(folder: str) -> dict[str, str]:
+    environment = {**os.environ, "XDG_STATE_HOME": os.path.join(folder, "state")}
+    environment.pop("PYTHONDONTWRITEBYTECODE", None)  # installed, everything is compiled once and for all
+    return environment
+
+
+if __name__ == "__main__":
+    json.dump(_mean_here(sys.argv[1], int(sys.argv[2])), sys.stdout)

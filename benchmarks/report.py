@@ -22,6 +22,8 @@ FORMAT = 1
 START, END = "<!-- results: written by `make bench ARGS=--write` -->", "<!-- end of results -->"
 TABLES_START = "<!-- tables: written by `make bench-tables ARGS=--write` -->"
 TABLES_END = "<!-- end of tables -->"
+LARGE_START = '<!-- large: written by `make bench-tables SIZE=1e8 ARGS="--only commands --write"` -->'
+LARGE_END = "<!-- end of large -->"
 HEAD = ("what", "ours", "yardstick", "ratio", "limit", "held?")
 
 Results = Sequence[tuple[Group, Sequence[Row]]]

@@ -7,7 +7,7 @@ import sys
 from collections.abc import Sequence
 
 from commands import command_group
-from report import TABLES_END, TABLES_START, write_results
+from report import LARGE_END, LARGE_START, TABLES_END, TABLES_START, write_results
 from rich.console import Console
 from run import PAGE, measure, show
 from tablememory import memory_group
@@ -25,8 +25,9 @@ def main(arguments: Sequence[str] | None = None) -> int:
     """Measure and print; 0 also when a limit was missed, since a busy machine is no error. It is said clearly."""
     parser = _parser()
     options = parser.parse_args(arguments)
-    if options.write and (options.quick or options.only or options.size):
-        parser.error("--write needs a whole run: leave out --quick, --only and --size")
+    large = bool(options.size) and options.only == ["commands"]
+    if options.write and (options.quick or (not large and (options.only or options.size))):
+        parser.error("--write needs a whole run: leave out --quick, --only and --size, or ask for one size's commands")
     sizes = options.size or list(_SIZES)
     listed = {group.name: group for group in (*Tables(sizes).groups(), memory_group(sizes[-1]), command_group(sizes))}
     unknown = [name for name in options.only or () if name not in listed]
@@ -35,7 +36,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
     results = measure([listed[name] for name in options.only or listed], Size(options.quick))
     show(results, options.json, options.quick)
     if options.write:
-        write_results(PAGE, results, (TABLES_START, TABLES_END))
+        write_results(PAGE, results, (LARGE_START, LARGE_END) if large else (TABLES_START, TABLES_END))
         Console(stderr=True).print(f"Written to docs/{PAGE.name}.")
     return 0
 

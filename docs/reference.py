@@ -54,6 +54,52 @@ CLASSES = {
     "models": ("Estimators", "`epsilons.estimators`: models in the style of scikit-learn.", ["epsilons.estimators"]),
 }
 
+#: What the docstrings of these tell in prose, argument by argument; beside what all functions share.
+_SHARED = {option.name: option.help for option in OPTIONS} | {
+    "values": "One value per person.",
+    "epsilons": "One epsilon per person, one for all, or eps.Preferences.",
+    "domain": "Public values that a person may have; claims are tested on data made from them.",
+    "step": "Distance between possible answers.",
+    "size": "How many numbers there are.",
+    "whole": "Whether answers are whole numbers.",
+    "sensitivity": "How far one person can move the function, by your word.",
+    "function": "A function of the values.",
+    "arguments": "Those of the statistic.",
+    "first": "The first date, as a date or as text.",
+    "last": "The last date.",
+}
+_OWN = {
+    "audit": {
+        "what": "A statistic by name, a mechanism, or a function of values.",
+        "mechanism": "One mechanism; all that serve unless given.",
+        "statistic": "What a mechanism of one's own is to serve.",
+        "law": "Whether the function returns (outcomes, chances).",
+        "draws": "How often a function is called where no distribution is known.",
+        "confidence": "How sure a refutation from draws is.",
+        "name": "What it is called in the report.",
+    },
+    "distribution": {"what": "A statistic by name, or a function.", "draws": "How many, where no law is known."},
+    "simulate": {"what": "A statistic by name, or a function.", "size": "How many draws."},
+    "personalize": {
+        "algorithm": "A function of data and epsilon, a measurement of OpenDP, a model of diffprivlib.",
+        "data": "One entry per person, or a tuple of such side by side.",
+        "threshold": "The epsilon that it runs at: max (default), mean, or a number.",
+        "private_under": "Under which neighbours the algorithm is private: absent or both.",
+        "person": "With several rows each: an id per row.",
+        "rows_per_person": "So many rows of one person are used at most.",
+        "rescale": "Whether an answer of totals is divided by the average chance to be in the sample.",
+    },
+    "ranges": {"edges": "Numbers or dates, from the smallest to the largest."},
+    "relation": {"options": "Those of a mean: bounds, share, spread and the others."},
+    "select": {
+        "options": "What is chosen from.",
+        "cost": "cost(values, epsilons, option): what it takes at least, in epsilons, to make an option true.",
+        "score": "score(value, option): how much a person's value speaks for an option.",
+        "bounds": "Of scores, which are cut to them.",
+        "k": "How many of the best.",
+    },
+}
+
 
 def write_all(folder: Path) -> dict[str, str]:
     """{title: page} of the reference."""
@@ -74,10 +120,14 @@ def write_all(folder: Path) -> dict[str, str]:
 
 
 def _functions() -> str:
-    made = [name for name in eps.__all__ if inspect.isfunction(getattr(eps, name))]
     parts = ["# Functions on arrays", "`import epsilons as eps`. Classes have pages of their own."]
-    parts += [_explain(name, getattr(eps, name)) for name in sorted(made) if name != "connect"]
+    parts += [_explain(name, getattr(eps, name)) for name in _list_functions()]
     return "\n\n".join(parts) + "\n"
+
+
+def _list_functions() -> list[str]:
+    """By name; `connect` has a page with what it gives."""
+    return sorted(name for name in eps.__all__ if inspect.isfunction(getattr(eps, name)) and name != "connect")
 
 
 def _explain(name: str, call: Callable[..., Any], level: str = "##") -> str:
@@ -93,7 +143,7 @@ def _explain(name: str, call: Callable[..., Any], level: str = "##") -> str:
 
 def unexplained() -> list[str]:
     """Arguments of functions and statistics that the reference could not explain."""
-    calls = {f"eps.{name}": getattr(eps, name) for name in (*CATALOGUE, "plan")}
+    calls = {f"eps.{name}": getattr(eps, name) for name in _list_functions()}
     calls |= {f"Dataset.{name}": getattr(eps.Dataset, name) for name in (*CATALOGUE, "plan")}
     found = []
     for name, call in calls.items():
@@ -106,7 +156,7 @@ def unexplained() -> list[str]:
 
 def _told(name: str, call: Callable[..., Any]) -> tuple[str, dict[str, str]]:
     lead, told = _split(inspect.getdoc(call) or "")
-    return lead, (_PLANNED if name == "plan" else {}) | told
+    return lead, (_PLANNED if name == "plan" else _SHARED | _OWN.get(name, {})) | told
 
 
 def _split(doc: str) -> tuple[str, dict[str, str]]:
@@ -160,7 +210,7 @@ def _escape(text: str) -> str:
 def _commands() -> str:
     from epsilons.cli.app import epsilons
 
-    parts = ["# Commands", str(epsilons.help).replace("\b\n", "")]
+    parts = ["# Commands", inspect.cleandoc(str(epsilons.help))]
     for path, command in _walk(epsilons, "epsilons"):
         parts.append(_command(path, command))
     return "\n\n".join(parts) + "\n"

@@ -63,7 +63,8 @@ NAV: dict[str, dict[str, str]] = {
         "What we corrected": "corrections.md",
         "Reliability": "reliability.md",
         "Benchmarks": "benchmarks.md",
-        "Peers": "peers.md",
+        "Peers, measured": "peers.md",
+        "Peers, by what they can": "features.md",
         "Related work": "references.md",
     },
     "Develop": {
@@ -147,6 +148,8 @@ def _link(file: str, text: str, page: str, known: Mapping[str, str]) -> str:
         return shown
 
     whole = re.split(r"(^ *```.*?^ *```)", text, flags=re.DOTALL | re.MULTILINE)
+    # A second word after the language is for the checks.
+    whole = [re.sub(r"^( *```\w+) \w+$", r"\1", part, count=1, flags=re.MULTILINE) for part in whole]
     linked = [part if part.lstrip().startswith("```") else _LINK.sub(write, part) for part in whole]
     return "".join(linked).replace('src="docs/', f'src="{up}')
 

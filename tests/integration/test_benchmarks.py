@@ -32,7 +32,7 @@ ROOT = Path(__file__).parents[2]
 RUN = ROOT / "benchmarks" / "run.py"
 TABLES = ROOT / "benchmarks" / "tables.py"
 LEDGER = ROOT / "benchmarks" / "ledger.py"
-PROGRAMS = ("run", "startup", "memory", "tables", "tablememory", "timing", "ledger")
+PROGRAMS = ("run", "startup", "memory", "tables", "tablememory", "timing", "ledger", "report")
 PAGE = ROOT / "docs" / "benchmarks.md"
 FIELDS = {
     "group", "what", "ours", "lowest", "highest", "yardstick", "against", "repetitions", "wall", "limit", "unit",
@@ -250,3 +250,9 @@ def test_the_page_has_a_place_for_tables() -> None:
     text = PAGE.read_text(encoding="utf-8")
     assert "<!-- tables: written by `make bench-tables ARGS=--write` -->" in text
     assert "<!-- end of tables -->" in text
+
+
+def test_the_page_has_a_place_for_a_hundred_million_people(bench: SimpleNamespace) -> None:
+    text = PAGE.read_text(encoding="utf-8")
+    assert bench.report.LARGE_START in text
+    assert bench.report.LARGE_END in text

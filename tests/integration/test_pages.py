@@ -20,7 +20,7 @@ import pytest
 import epsilons as eps
 from support import ledger_servers
 from support.gateways import Servers, key_for
-from support.page_worlds import SIZES, browsing, declare_levels, missing
+from support.page_worlds import HOSTILE, SIZES, browsing, declare_accounts, declare_levels, missing
 
 pytestmark = pytest.mark.integration
 PHONE = {"viewport": {"width": 390, "height": 844}, "color_scheme": "light"}
@@ -234,6 +234,53 @@ def test_all_roles_act_through_pages_alone(world: tuple[str, Path], browser: Any
     people.close()
     for tab in (steward, analyst, person):
         tab.close()
+
+
+def test_a_long_question_and_names_that_nobody_means(
+    servers: Servers, browser: Any, tmp_path_factory: pytest.TempPathFactory
+) -> None:
+    file = declare_accounts(tmp_path_factory.mktemp("odd"))
+    url, key = servers.start(file)[0], key_for(file, "<script>alert(2)</script>")
+    analyst, steward, dialogs = Tab(browser, **PHONE), Tab(browser, **DESK), list[str]()
+    for tab in (analyst, steward):
+        tab.page.on("dialog", lambda one: (dialogs.append(one.message), one.dismiss()))
+    enter(analyst, url, key)
+    # A batch that takes some seconds by public facts: its page says how far it is, then leads to the answers.
+    questions = [{"statistic": "count", "arguments": {"where": f"wage > {number / 2}"}} for number in range(180)]
+    headers = {"Authorization": f"Bearer {key}", "Idempotency-Key": "long", "Prefer": "respond-async"}
+    sent = {"questions": questions, "share": 0.2}
+    reply = analyst.page.request.post(f"{url}/v1/datasets/rho/ask", data=sent, headers=headers)
+    assert reply.status == 202
+    analyst.page.goto(f"{url}/data/rho/jobs/{reply.json()['job'].rpartition('/')[2]}")
+    assert "Your question" in analyst.page.inner_text("#job")
+    analyst.check()
+    analyst.page.wait_for_url("**/data/rho/answers")
+    analyst.check()
+    # Names that are markup and quotes are text on every page, and their addresses lead somewhere.
+    enter(steward, url, key_for(file, "city", "steward"))
+    analyst.page.goto(f"{url}/data")
+    analyst.page.click("h2 a >> nth=2")
+    analyst.check()
+    analyst.page.click(f"th a >> text={HOSTILE[:20]}")
+    analyst.page.select_option("#by", "select")
+    analyst.page.wait_for_selector("#plan h2:has-text('by select')")
+    analyst.check()
+    analyst.page.click("#plan form button")
+    analyst.page.wait_for_url("**/answers/1?*")
+    analyst.check()
+    steward.page.goto(f"{url}/steward")
+    steward.page.click("h2 a >> nth=2")
+    steward.page.fill("#person", "p2")
+    steward.page.click("text=Make a personal link")
+    link = steward.page.inner_text("code.secret")
+    steward.check()
+    analyst.page.goto(link)
+    analyst.page.wait_for_url("**/my")
+    assert analyst.page.inner_text("h2 >> nth=0") == f"Now: {HOSTILE}"
+    analyst.check()
+    assert dialogs == []
+    analyst.close()
+    steward.close()
 
 
 def test_a_person_without_javascript_pastes_the_link_and_chooses(world: tuple[str, Path], browser: Any) -> None:

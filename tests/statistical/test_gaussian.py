@@ -11,12 +11,11 @@ from scipy.stats import chi2_contingency
 from epsilons.noise import discrete_gaussian, discrete_gaussian_many
 from epsilons.noise.pmf import gaussian_log_normaliser
 from epsilons.testing import seeded
-from statistical.test_noise import ACCEPT, LONG, REJECT, SHORT, p_value
+from statistical.test_noise import ACCEPT, REJECT, SHORT, SIZES, Recorder, p_value
 from support.lengths import short_and_long
 
 pytestmark = pytest.mark.statistical
 
-SIZES = [SHORT, pytest.param(LONG, marks=pytest.mark.soak)]
 VARIANCES = [Fraction(1, 4), Fraction(22, 7), Fraction(10_000)]
 #: A standard deviation 5% small.
 SMALL = Fraction(95, 100) ** 2
@@ -32,9 +31,10 @@ def gaussian_p_value(draws: NDArray[np.int64], variance: Fraction) -> float:
 
 @pytest.mark.parametrize("size", SIZES)
 @pytest.mark.parametrize("variance", VARIANCES)
-def test_accepts_the_truth(variance: Fraction, size: int) -> None:
+def test_accepts_the_truth(variance: Fraction, size: int, record_property: Recorder) -> None:
     draws = discrete_gaussian_many(seeded(31), variance, size).astype(np.int64)
     assert gaussian_p_value(draws, variance) > ACCEPT
+    record_property("size", 1)
 
 
 @pytest.mark.parametrize("size", short_and_long(15_000, 200_000))

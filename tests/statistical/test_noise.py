@@ -34,8 +34,9 @@ pytestmark = pytest.mark.statistical
 
 ACCEPT, REJECT = 1e-4, 1e-9
 SHORT, LONG = 200_000, 10_000_000
-SIZES = [SHORT, pytest.param(LONG, marks=pytest.mark.soak)]
+SIZES = [SHORT, pytest.param(LONG, marks=[pytest.mark.soak, pytest.mark.figure("figure_9")])]
 HALF_NANO = Fraction(1, 2 * 10**9)
+Recorder = Callable[[str, int], None]
 
 
 def p_value(counts: NDArray[np.int64], probabilities: NDArray[np.float64]) -> float:
@@ -88,9 +89,10 @@ class Repeating(Entropy):
 class TestLaplace:
     @pytest.mark.parametrize("size", SIZES)
     @pytest.mark.parametrize("inverse_scale", [Fraction(1, 100), Fraction(1, 2), Fraction(3), Fraction(22, 7)])
-    def test_accepts_the_truth(self, inverse_scale: Fraction, size: int) -> None:
+    def test_accepts_the_truth(self, inverse_scale: Fraction, size: int, record_property: Recorder) -> None:
         draws = discrete_laplace_many(seeded(11), inverse_scale, size).astype(np.int64)
         assert laplace_p_value(draws, inverse_scale) > ACCEPT
+        record_property("size", 1)
 
     @pytest.mark.parametrize("size", short_and_long(25_000, 60_000))
     def test_one_at_a_time(self, size: int) -> None:
@@ -137,13 +139,14 @@ class TestLaplace:
 
 class TestCoins:
     @pytest.mark.parametrize("size", SIZES)
-    def test_bernoulli_accepts_the_truth_and_rejects_a_wrong_chance(self, size: int) -> None:
+    def test_bernoulli_accepts_the_truth_and_rejects_a_wrong_chance(self, size: int, record_property: Recorder) -> None:
         chance = keep_chance(10**8, 10**9)
         kept = int(bernoulli(seeded(21), chance, size).sum())
         probability = expm1(0.1) / expm1(1)
         assert two_sided(kept, size, probability) > ACCEPT
         # e/t instead of expm1(e)/expm1(t)
         assert two_sided(kept, size, 0.1) < REJECT
+        record_property("size", 1)
 
     @pytest.mark.parametrize("size", [20_000, pytest.param(1_000_000, marks=pytest.mark.soak)])
     @pytest.mark.parametrize(("n", "epsilon"), [(7, 5 * 10**8), (100, 10**8)])
@@ -267,10 +270,11 @@ LEVELS = [5 * 10**7, 2 * 10**8, 10**9]
 
 class TestSegments:
     @pytest.mark.parametrize("size", SIZES)
-    def test_a_personalized_count(self, size: int) -> None:
+    def test_a_personalized_count(self, size: int, record_property: Recorder) -> None:
         block = count_block(90, 45, LEVELS)
         draws = SegmentSampler([block], HALF_NANO).draw_many(seeded(41), size)
         assert outcome_p_value(draws, count_pmf(block, HALF_NANO)) > ACCEPT
+        record_property("size", 1)
 
     def test_rejects_a_missing_half_in_the_exponent(self) -> None:
         block = count_block(90, 45, LEVELS)
@@ -288,10 +292,11 @@ class TestSegments:
         assert outcome_p_value(planted, count_pmf(block, HALF_NANO)) < REJECT
 
     @pytest.mark.parametrize("size", SIZES)
-    def test_flat_cells_listed_lazily(self, size: int) -> None:
+    def test_flat_cells_listed_lazily(self, size: int, record_property: Recorder) -> None:
         sampler = SegmentSampler(cells(3, 10**8, 5000, per_block=50), HALF_NANO)
         draws = sampler.draw_many(seeded(42), size)
         assert outcome_p_value(draws, cells_pmf(3, 10**8, 5000, HALF_NANO)) > ACCEPT
+        record_property("size", 1)
 
     def test_rejects_a_list_cut_short(self) -> None:
         """Leaving out the far cells without a bound on their mass is what the lazy listing must not do."""

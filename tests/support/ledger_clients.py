@@ -82,6 +82,7 @@ def client(job: dict[str, Any], notes: Path) -> None:
     file = os.open(notes, os.O_WRONLY | os.O_CREAT | os.O_APPEND)
 
     def note(*words: Any) -> None:
+        os.kill(job["test"], 0)  # raises once the test is gone: nobody would read on, and a long run must not go on
         os.write(file, (json.dumps(words) + "\n").encode())
 
     book = epsilons.ledger.open(job["url"], anchor=job.get("anchor"))
@@ -121,13 +122,13 @@ def watch(child: int) -> str:
 
 
 def main() -> None:
-    rounds = json.load(sys.stdin)
+    test, rounds = os.getppid(), json.load(sys.stdin)
     warm()
     told = []
     with tempfile.TemporaryDirectory() as folder:
         for number, jobs in enumerate(rounds):
             files = [Path(folder) / f"{number}-{place}" for place in range(len(jobs))]
-            children = [start(job, file) for job, file in zip(jobs, files, strict=True)]
+            children = [start({**job, "test": test}, file) for job, file in zip(jobs, files, strict=True)]
             ends = [watch(child) for child in children]
             lines = [[json.loads(x) for x in f.read_text().splitlines()] if f.exists() else [] for f in files]
             told.append([{"end": end, "notes": seen} for end, seen in zip(ends, lines, strict=True)])

@@ -39,12 +39,26 @@ class Account:
     spent: int = 0
     reserved: int = 0
     written_off: int = 0
+    lost: bool = False
+    before: int = 0
     level: str | None = None
     #: Of a grant by period: which kind, for which one, what earlier ones count for; and what of those was not used.
     period: str | None = None
     label: str = ""
     earlier: int = 0
     lapsed: int = 0
+
+    def consent_anew(self, charged: int) -> None:
+        """What was charged before counts no more, nor what records were lost of."""
+        if self.lost:
+            self.lost, self.before = False, charged
+            self.spent = self.written_off = self.lapsed = self.earlier = 0
+
+    def hold_floor(self) -> None:
+        """Until they consent anew, whatever they move to after a loss counts as spent."""
+        if self.lost and self.spent < (self.granted or 0):
+            self.written_off += (self.granted or 0) - self.spent
+            self.spent = self.granted or 0
 
     def stands(self) -> tuple[Any, ...]:
         return self.withdrawn, self.granted, self.own, self.level
@@ -97,17 +111,25 @@ class Model:
     def settle_terms(self) -> None:
         self.ledger.settle_terms("absent", 1)
 
-    def change(self, people: list[bytes], granted: Any, may: Any, own: bool = False) -> None:
+    def count_charges(self, who: bytes) -> int:
+        return sum(one.paid.get(who, 0) for one in self.questions.values() if one.state != "refunded")
+
+    def change(self, people: list[bytes], granted: Any, may: Any, own: bool = False, anew: bool = False) -> None:
         changed = False
         for who in people:
             account = self.accounts.get(who)
             if account is None:
-                unknown = (granted or 0) if self.lost else 0
-                self.accounts[who], changed = Account(granted, own=own, spent=unknown, written_off=unknown), True
-            elif may(account) and account.stands() != (False, granted, own, None):
-                account.granted, account.withdrawn, account.own, changed = granted, False, own, True
-                account.level = None
-                account.grant_for_good()
+                account = self.accounts[who] = Account(None, lost=self.lost and not anew)
+                changed = True
+            elif not may(account) or (account.stands() == (False, granted, own, None) and not (account.lost and anew)):
+                continue
+            else:
+                changed = True
+            if anew:
+                account.consent_anew(self.count_charges(who))
+            account.granted, account.withdrawn, account.own, account.level = granted, False, own, None
+            account.grant_for_good()
+            account.hold_floor()
         self.epoch_moves(changed)
 
     def epoch_moves(self, changed: bool) -> None:
@@ -129,16 +151,16 @@ class Model:
             return not account.own
         return openness(granted) < openness(account.granted)
 
-    def set_grants(self, people: list[bytes], granted: int | None) -> None:
-        self.ledger.set_grants(people, [granted] * len(people))
-        self.change(people, granted, lambda a: True, own=True)
+    def set_grants(self, people: list[bytes], granted: int | None, anew: bool = False) -> None:
+        self.ledger.set_grants(people, [granted] * len(people), anew=anew)
+        self.change(people, granted, lambda a: True, own=True, anew=anew)
 
     def withdraw(self, people: list[bytes]) -> None:
         self.ledger.withdraw(people)
         changed = False
         for who in people:
             changed |= who not in self.accounts or not self.accounts[who].withdrawn
-            account = self.accounts.setdefault(who, Account(0))
+            account = self.accounts.setdefault(who, Account(0, lost=self.lost))
             account.withdrawn, account.own, account.level = True, True, None
             account.grant_for_good()
         self.epoch_moves(changed)
@@ -222,7 +244,9 @@ class Model:
             who = sorted(self.accounts)[self.asked % len(self.accounts)]
             told, account = self.ledger.statement(who), self.accounts[who]
             assert (told.written_off, told.lapsed) == (account.written_off, account.lapsed)
-            paid = sum(use.charge for use in told.uses) + told.written_off + told.lapsed
+            before = 0 if told.anew is None else told.anew.charged
+            assert before == account.before
+            paid = sum(use.charge for use in told.uses) - before + told.written_off + told.lapsed
             assert paid == told.spent + told.reserved + account.earlier
             assert told.term == ((account.period, account.label, account.earlier) if account.period else None)
 
@@ -235,6 +259,7 @@ class Model:
             account.spent = max(gone, 0 if account.withdrawn else account.granted or 0)
             account.reserved = 0
             account.written_off += account.spent - gone
+            account.lost = True
         for question in self.questions.values():
             if question.state in ("reserved", "touched"):
                 question.state = "lost"
@@ -280,8 +305,7 @@ class LastingModel(Model):
         label = self.label(period) if period else ""
         for who in people:
             if who not in self.accounts:
-                unknown = word.code if self.lost else 0
-                self.accounts[who] = Account(None, spent=unknown, written_off=unknown)
+                self.accounts[who] = Account(None, lost=self.lost)
             account = self.accounts[who]
             if account.stands() == (False, word.code, True, word.level):
                 continue
@@ -291,6 +315,7 @@ class LastingModel(Model):
                 account.grant_for_good()
             elif period != account.period:
                 account.period, account.label = period, label
+            account.hold_floor()
         self.epoch_moves(changed)
 
     def renew(self, lost: bool = False) -> None:

@@ -23,11 +23,16 @@ def balances(lines: Iterable[Mapping[str, Any]]) -> dict[int, Balance]:
     reserved: defaultdict[int, int] = defaultdict(int)
     people: defaultdict[int, int] = defaultdict(int)
     held: dict[int, dict[int, int]] = {}
+    # Of whom records were lost: until they consent anew, nothing of any grant is left.
+    lost: dict[int, bool] = {}
+    floor = 0
     for place, line in enumerate(lines, 1):
         parts = [head, line["seq"], line["kind"], line["at"], line["body"]]
         head = hashlib.sha256(json.dumps(parts).encode()).hexdigest()
         assert (line["seq"], line["hash"]) == (place, head)
         body = json.loads(line["body"])
+        for made in body.get("made", ()):
+            lost[made["id"]] = json.loads(made.get("datasets", "{}")).get("lost", False)
         for made in body.get("made", ()):  # what earlier periods count for, where a grant is renewed
             earlier[made["id"]] = json.loads(made.get("datasets", "{}")).get("renews", [0])[-1]
         match line["kind"]:
@@ -39,8 +44,19 @@ def balances(lines: Iterable[Mapping[str, Any]]) -> dict[int, Balance]:
                     reserved[cohort] += nano
                 for group in (*body.get("joined", ()), *body["moved"]):
                     people[group["target"]] += group["people"]
+                for group in body.get("joined", ()):
+                    if floor < 0:
+                        assert lost[group["target"]] or body["anew"]
+                    else:
+                        assert spent[group["target"]] == floor
                 for group in body["moved"]:
                     people[group["origin"]] -= group["people"]
+                    if lost[group["origin"]] and not lost[group["target"]]:
+                        assert body["anew"]
+                    elif line["kind"] == "roster":
+                        assert spent[group["target"]] >= spent[group["origin"]]
+                    if lost[group["target"]] and line["kind"] == "roster":
+                        assert spent[group["target"]] >= (granted[group["target"]] or 0)
                     if line["kind"] == "renew":  # as much is granted as before, and nothing of it is spent yet
                         assert granted[group["origin"]] == granted[group["target"]]
                         assert spent[group["target"]] == 0
@@ -71,7 +87,10 @@ def balances(lines: Iterable[Mapping[str, Any]]) -> dict[int, Balance]:
                     spent[cohort] += nano if line["kind"] == "touch" else 0
             case "loss":
                 held.clear()
+                floor = -1 if min(floor, body["floor"]) < 0 else floor + body["floor"]
                 for cohort, limit in granted.items():
-                    spent[cohort] = max(spent[cohort] + reserved.pop(cohort, 0), limit or 0)
+                    spent[cohort] += reserved.pop(cohort, 0) + max(body["floor"], 0)
+                    if body["floor"] < 0:
+                        spent[cohort], lost[cohort] = max(spent[cohort], limit or 0), True
     found = {cohort: (limit, spent[cohort], reserved[cohort], people[cohort]) for cohort, limit in granted.items()}
     return {cohort: balance for cohort, balance in found.items() if balance[3]}

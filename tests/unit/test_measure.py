@@ -8,6 +8,7 @@ import numpy as np
 import pytest
 from flint import arb
 
+import epsilons as eps
 from epsilons.errors import PlanError
 from epsilons.guarantee import Guarantee, compose_all
 from epsilons.measure import ANY_LOSS, BOUNDED_RANGE, FEMTO, NANO, PLAIN, Measure, check_delta, epsilon_of, rho_of
@@ -175,3 +176,71 @@ def _least_epsilon(law: np.ndarray, moved: np.ndarray, delta: float) -> float:
         middle = (low + high) / 2
         low, high = (middle, high) if np.maximum(law - math.exp(middle) * moved, 0).sum() > delta else (low, middle)
     return high
+
+
+@pytest.mark.parametrize("rhos", [(0.001, 0.02, 0.3), (0.05,) * 12, (1e-4, 1e-4)])
+def test_a_composition_is_that_of_dp_accounting(rhos: tuple[float, ...]) -> None:
+    accounting = pytest.importorskip("dp_accounting", reason="dp-accounting is not installed")
+    from dp_accounting import rdp
+
+    whole = compose_all([promise(round(rho * FEMTO)) for rho in rhos])
+    accountant = rdp.RdpAccountant(orders=(1 + np.geomspace(1e-2, 1e5, 4_001)).tolist())
+    for rho in rhos:
+        accountant.compose(accounting.ZCDpEvent(rho=rho))
+    theirs = float(accountant.get_epsilon(1e-6))
+    assert whole.epsilons[1.0] == pytest.approx(theirs, rel=1e-5)
+    # With a delta for each of them, and epsilons that add up, much more would be said.
+    assert sum(promise(round(rho * FEMTO)).epsilons[1.0] for rho in rhos) > 1.2 * theirs
+
+
+def test_losses_of_either_kind_add_up_person_by_person() -> None:
+    """Two rosters with other grants, one answer in rho and one pure: everybody's own sum, converted once."""
+    here, there = {"ann": 1.0, "bob": 1.0, "cem": 0.5}, {"bob": 0.5, "cem": 2.0, "dia": 2.0}
+    one = eps.mean([1, 2, 3], eps.Roster(list(here), list(here.values())), bounds=(0, 4), complete=True, delta=1e-6,
+                   mechanism="stretching")  # fmt: skip
+    two = eps.mean([1, 2, 3], eps.Roster(list(there), list(there.values())), bounds=(0, 4), complete=True,
+                   mechanism="stretching", share=0.25)  # fmt: skip
+    measure, both = Measure(MILLIONTH), one.guarantee.compose(two)
+    mine, yours = dict(one.guarantee.losses), dict(two.guarantee.losses)
+    lost: dict[float, int] = {}
+    for who in {**here, **there}:
+        rho = mine[round(here[who] * NANO)] if who in here else 0
+        rho += measure.cost(yours[round(there[who] * NANO)] or 0) if who in there else 0
+        known = max(here.get(who, 0), there.get(who, 0))
+        lost[known] = max(lost.get(known, 0), rho)
+    assert {granted / NANO: loss for granted, loss in both.losses if granted} == lost
+    assert both.epsilons == {known: measure.epsilon(rho) / NANO for known, rho in sorted(lost.items())}
+    assert two.guarantee.compose(one).losses == both.losses
+
+
+def test_replaced_and_absent_people_are_brought_to_one_relation_before_they_add_up() -> None:
+    both = promise(1000).compose(promise(7, "replace"))
+    assert (both.neighbors, both.losses) == ("replace", ((NANO, 4007),))
+
+
+def sharp_cost(loss: float) -> float:
+    """What any pure loss costs at most: e tanh(e/2) (docs/theory.md)."""
+    return loss * math.tanh(loss / 2)
+
+
+@pytest.mark.parametrize("loss", [0.01, 0.5, 2.0, 4.0, 12.0])
+def test_a_pure_loss_costs_no_more_than_the_sharp_bound(loss: float) -> None:
+    """Randomized response, of which every pure loss is made: D_a/a at many orders, against both bounds."""
+    yes = 1 / (1 + math.exp(-loss))
+    for order in 1 + np.geomspace(1e-4, 1e3, 60):
+        logs = np.array([order * math.log(yes) + (1 - order) * math.log1p(-yes),
+                         order * math.log1p(-yes) + (1 - order) * math.log(yes)])  # fmt: skip
+        divergence = (logs.max() + math.log(np.exp(logs - logs.max()).sum())) / (order - 1)
+        assert divergence / order <= sharp_cost(loss) * (1 + 1e-6) <= loss**2 / 2 * (1 + 2e-6)
+
+
+@pytest.mark.parametrize("delta", [Fraction(1, 100), MILLIONTH, Fraction(1, 10**18)])
+def test_gaussian_noise_is_the_better_one_up_to_the_ceiling(delta: Fraction) -> None:
+    """Even if Laplace noise were counted by the sharp bound, and one question took all of the largest grant."""
+    most = Measure(delta).strength(rho_of(10 * NANO, delta)) / NANO
+    for strength in np.linspace(0.01, most, 200):
+        low, high = 0.0, 100.0  # the loss of Laplace noise that costs as much as Gaussian noise of this strength
+        for _ in range(60):
+            middle = (low + high) / 2
+            low, high = (middle, high) if sharp_cost(middle) < strength**2 / 2 else (low, middle)
+        assert 1 / strength**2 < 2 / high**2

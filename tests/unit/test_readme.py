@@ -63,6 +63,16 @@ def test_the_example_runs_as_pasted(tmp_path: Path) -> None:
     assert list(tmp_path.iterdir()) == []
 
 
+def test_the_front_page_is_short_and_leads_every_user_on() -> None:
+    text = README.read_text(encoding="utf-8")
+    assert len(text.splitlines()) < 150
+    assert text.count("<img ") + text.count("![") == 1, "one picture"
+    for user in ("steward", "analyst", "person", "researcher", "collector"):
+        assert f"(docs/start-{user}.md)" in text
+    assert "**Promised.**" in text
+    assert "**Not promised.**" in text
+
+
 @pytest.mark.parametrize("page", build.pages(), ids=lambda page: page.name)
 def test_the_code_of_a_page_runs(page: Path) -> None:
     assert build.run_blocks(page) == []

@@ -12,7 +12,7 @@ from epsilons.dataset.registered import Registered
 from epsilons.dataset.registry import Registry
 from epsilons.dataset.snapshot import verify_snapshots
 from epsilons.errors import LedgerError, PreferenceError
-from epsilons.ledger.balances import Remaining, Statement
+from epsilons.ledger.balances import Anew, Remaining, Statement
 from epsilons.ledger.consent import Term
 from epsilons.ledger.ledger import Ledger
 from epsilons.ledger.values import Enrolment, Past, Registration, list_active
@@ -33,11 +33,11 @@ def register_declared(
     return made, done
 
 
-def say_levels(people: Registry | Registered, said: Mapping[Any, Any]) -> Enrolment:
+def say_levels(people: Registry | Registered, said: Mapping[Any, Any], anew: bool = False) -> Enrolment:
     """What people chose, {id: name of a level, or epsilon}. Who wants to be public says so by that name."""
     if any(level == math.inf for level in said.values()):
         raise PreferenceError("Nobody becomes public by a number.", suggest="public for LEVEL")
-    return people.set_level(said)
+    return people.set_level(said, anew=anew)
 
 
 def set_quota(ledger: Ledger, analyst: str, epsilon: float | None, questions: int | None) -> None:
@@ -80,9 +80,15 @@ def tell_statement(statement: Statement) -> dict[str, Any]:
         "redefined": [in_epsilons(one, "before", "granted") for one in statement.redefined],
         "not_dp_since": statement.not_dp_since,
         "sentences": list(statement.sentences),
+        **({"lost": True} if statement.lost else {}),
+        **({} if statement.anew is None else {"anew": _tell_anew(statement.anew, measure)}),
         **counted,
         **({} if statement.term is None else {"renews": _tell_term(statement.term, measure)}),
     }
+
+
+def _tell_anew(anew: Anew, measure: Measure) -> dict[str, Any]:
+    return {"at": anew.at, "charged_before": measure.amount(anew.charged)}
 
 
 def _tell_term(term: Term, measure: Measure) -> dict[str, Any]:
@@ -124,6 +130,12 @@ def tell_quotas(ledger: Ledger) -> list[dict[str, Any]]:
         | {"used_epsilon": measure.amount(quota.used_nano), "used_questions": quota.used_questions}
         for quota in ledger.quotas()
     ]
+
+
+def tell_quota(ledger: Ledger, analyst: str) -> dict[str, Any] | None:
+    """The same of one name; None if nothing limits it."""
+    mine = [one for one in tell_quotas(ledger) if one["analyst"] == analyst]
+    return next((one for one in mine if not one["epsilon"] is one["questions"] is None), None)
 
 
 def tell_past(past: Past) -> dict[str, Any]:

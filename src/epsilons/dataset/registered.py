@@ -215,13 +215,14 @@ class Registered:
         self.ledger.verify()
         return verify_snapshots(self.ledger.registrations(newest=True))
 
-    def set_level(self, levels: Mapping[Any, Any]) -> Enrolment:
+    def set_level(self, levels: Mapping[Any, Any], *, anew: bool = False) -> Enrolment:
         """What people say themselves, {id: name of a level, or epsilon}.
 
         It stands until they say otherwise, or a source says something new about them: something stricter at once,
-        something looser by an act of the steward that names how many people it concerns.
+        something looser by an act of the steward that names how many people it concerns. Where records of the ledger
+        were lost, every level counts as spent until these people, who were told of the loss, consent `anew`.
         """
-        return self._change(lambda: self._registry.set_level(levels))
+        return self._change(lambda: self._registry.set_level(levels, anew=anew))
 
     def withdraw(self, people: Any) -> Enrolment:
         """These people (a list of ids) are not used any more; their accounts stay. `unknown` were not on the roster."""

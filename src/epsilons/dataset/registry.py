@@ -63,14 +63,14 @@ class Registry:
         assert terms is not None
         return Column(self.registration.about["person"], TEXT if terms.ids == "text" else NUMBER)
 
-    def set_level(self, given: Mapping[Any, Any]) -> Enrolment:
-        """What people say themselves: {id: name of a level, or epsilon}."""
+    def set_level(self, given: Mapping[Any, Any], *, anew: bool = False) -> Enrolment:
+        """What people say themselves: {id: name of a level, or epsilon}; after a loss of records, `anew`."""
         if not isinstance(given, Mapping):
             rule, hint = "People's own words are given by id.", "{'ann': 'strict'}"
             raise PreferenceError("Levels are given as {id: level}.", rule=rule, suggest=hint)
         levels = self.levels_in_use()
         words = [read_word(one, levels, self.measure) for one in given.values()]
-        return self.ledger.say(self.find_people(list(given)), np.arange(len(words)), words, self.dataset)
+        return self.ledger.say(self.find_people(list(given)), np.arange(len(words)), words, self.dataset, anew=anew)
 
     def levels_in_use(self) -> dict[str, int]:
         """What names mean that some dataset has; registrations of earlier releases do not say which they have."""

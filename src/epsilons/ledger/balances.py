@@ -143,6 +143,14 @@ class Redefined:
 
 
 @dataclass(frozen=True)
+class Anew:
+    """When a person consented anew, after records were lost, and what earlier questions had charged them."""
+
+    at: str
+    charged: int
+
+
+@dataclass(frozen=True)
 class Statement(Marked, Shown):
     """One person's account: what their data was used for, at most how much it cost, and what is left.
 
@@ -151,6 +159,7 @@ class Statement(Marked, Shown):
     `rounded` since accounts that were nearly alike became one; for the same reason `lowered` counts as not granted.
     `replaced` is their own word if it no longer holds, `redefined` what became of the meaning of their level. With a
     `term` the grant is one by period, and `spent` is that of the present one; of earlier ones, `lapsed` was not used.
+    `lost`: whatever they grant counts as spent, until they consent `anew`; what is granted then counts from there on.
     """
 
     granted: int | None
@@ -170,6 +179,8 @@ class Statement(Marked, Shown):
     measure: Measure = PLAIN
     term: Term | None = None
     lapsed: int = 0
+    lost: bool = False
+    anew: Anew | None = None
 
     @property
     def sentences(self) -> tuple[str, ...]:
@@ -189,6 +200,13 @@ class Statement(Marked, Shown):
             parts.append(f"Asked while public, with nothing promised: {which}.")
         if self.written_off:
             parts.append(f"Records were lost, so {self._amount(self.written_off)} more counts as spent.")
+        if self.lost:
+            parts.append("Until this person consents anew, every level they choose counts as spent.")
+        if self.anew is not None:
+            parts.append(
+                f"Granted anew on {self.anew.at[:10]}, after records were lost. What was used before counts besides: "
+                f"{self._amount(self.anew.charged)}, and whatever the lost records held."
+            )
         if self.rounded or self.lowered:
             most = [f"{self._amount(self.rounded)} more counts as spent"] * bool(self.rounded)
             most += [f"{self._amount(self.lowered)} less as granted"] * bool(self.lowered)
@@ -205,6 +223,8 @@ class Statement(Marked, Shown):
         gone = self.spent + self.reserved - self.written_off - self.rounded - self.lapsed
         if self.term is not None:  # over all periods
             gone = sum(use.charge for use in self.uses)
+        elif self.anew is not None:
+            told += " in all; since this was granted anew"
         told += f", at a loss of at most {_at_least(self.measure.epsilon(gone))}"
         delta = "" if self.measure.delta is None else f", with a delta of {float(self.measure.delta):g}"
         if self.state == WITHDRAWN or self.granted is None:

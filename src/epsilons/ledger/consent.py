@@ -109,6 +109,8 @@ class Standing(NamedTuple):
     public: tuple[tuple[int, str], ...] = ()
     #: Where the grant is one by period.
     term: Term | None = None
+    #: Records were lost, and this person did not consent anew since: `losses`.
+    lost: bool = False
 
     def heard(self, dataset: int | None, text: str | None) -> "Standing":
         """The same, on the roster of this dataset with that word of its source; None: no longer on it."""

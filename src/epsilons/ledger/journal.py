@@ -27,6 +27,8 @@ from epsilons.storage.files import hold_lock, read_own, replace_private
 Clock = Callable[[], datetime.datetime]
 
 START = "0" * 64
+#: Sums of charges are not counted beyond this.
+LARGEST_SUM = 1 << 62
 
 
 def now() -> datetime.datetime:
@@ -92,6 +94,13 @@ def follow(
         raise _diverged()
 
 
+def add_charges(most: int, kind: str, body: str) -> int:
+    """What anybody was charged at most, with one more line."""
+    if kind != "reserve":
+        return most
+    return min(most + max((nano for _, nano, *_ in json.loads(body)["charges"]), default=0), LARGEST_SUM)
+
+
 def check_line(connection: Connection, head: "Head") -> None:
     """Refuse a journal that has not the line of a head."""
     line = connection.execute("SELECT hash FROM journal WHERE seq = :seq", {"seq": head.seq}).fetchone()
@@ -102,13 +111,16 @@ def check_line(connection: Connection, head: "Head") -> None:
 class Head(NamedTuple):
     """The newest line that was seen: of which ledger, its number and its hash.
 
-    Up to the line `verified` everything was held to the journal; what it adds up to there is kept in a file beside the
-    head, whose hash is `replay`. `marks` are hashes of earlier lines, by their numbers, as they were verified.
+    `most` is what anybody was charged at most by the lines that whoever keeps the head has seen, those that were lost
+    since included: the difference of two heads bounds what any person was charged between them. Up to the line
+    `verified` everything was held to the journal; what it adds up to there is kept in a file beside the head, whose
+    hash is `replay`. `marks` are hashes of earlier lines, by their numbers, as they were verified.
     """
 
     ledger: str
     seq: int
     digest: str
+    most: int = 0
     verified: int = 0
     replay: str = ""
     marks: Mapping[int, str] = MappingProxyType({})
@@ -158,8 +170,8 @@ class Anchor:
     @staticmethod
     def _follow(connection: Connection, known: Head) -> Head:
         """The last line, reached link by link from a line that is known."""
-        for seq, *_, digest in follow(connection, known.seq + 1, known.digest):
-            known = known._replace(seq=seq, digest=digest)
+        for seq, kind, _, body, digest in follow(connection, known.seq + 1, known.digest):
+            known = known._replace(seq=seq, digest=digest, most=add_charges(known.most, kind, body))
         return known
 
     def advance(self, connection: Connection, ledger: str, least: int | None = None) -> None:
@@ -194,7 +206,8 @@ class Anchor:
     def overrule(self, connection: Connection, ledger: str) -> None:
         """Take the chain as it is after a loss was accepted and written down in it."""
         with self._lock():
-            self._write(Head(ledger, *head(connection)))
+            known = self.read()
+            self._write(Head(ledger, *head(connection), 0 if known is None else known.most))
 
     def note_verified(self, line: int, digest: str, text: str) -> None:
         """What the journal adds up to at this line, which is verified and has this hash.
@@ -232,7 +245,8 @@ class Anchor:
             seq, verified = content["seq"], content.get("verified", 0)
             if not (type(seq) is type(verified) is int and 0 <= verified <= seq < 1 << 63):
                 raise ValueError("not the number of a line")
-            return Head(str(content["ledger"]), seq, str(content["hash"]), verified, str(content.get("replay", "")))
+            most, told = int(content.get("most", 0)), str(content.get("replay", ""))
+            return Head(str(content["ledger"]), seq, str(content["hash"]), most, verified, told)
         except FileNotFoundError:
             return None
         except (OSError, ValueError, KeyError, TypeError, AttributeError, RecursionError):
@@ -247,7 +261,7 @@ class Anchor:
         return _diverged(f"; if it is lost for good, `{self._adopt} --accept-loss --yes`, which {undone}")
 
     def _write(self, head: Head) -> None:
-        told = {"ledger": head.ledger, "seq": head.seq, "hash": head.digest}
+        told = {"ledger": head.ledger, "seq": head.seq, "hash": head.digest, "most": head.most}
         text = json.dumps({**told, "verified": head.verified, "replay": head.replay})
         replace_private(self._path, text, before=lambda: reach("anchoring"))
 

@@ -143,15 +143,24 @@ class Ledger(Renewing):
         """
         return self._change(people, *checks.as_words(grants, len(people)), by_source(None, self.settled(), loosen))
 
-    def set_grants(self, people: People, grants: Grants) -> values.Enrolment:
-        """What people said themselves: stricter, looser, public, or back again after withdrawing."""
-        return self.say(people, *checks.as_words(grants, len(people)))
+    def set_grants(self, people: People, grants: Grants, *, anew: bool = False) -> values.Enrolment:
+        """What people said themselves: stricter, looser, public, or back again after withdrawing.
+
+        After a loss of records whatever people grant counts as spent until they consent `anew` (see `losses`).
+        """
+        return self.say(people, *checks.as_words(grants, len(people)), anew=anew)
 
     def say(
-        self, people: People, asked: NDArray[Any], words: Sequence[Word], dataset: int | None = None
+        self,
+        people: People,
+        asked: NDArray[Any],
+        words: Sequence[Word],
+        dataset: int | None = None,
+        *,
+        anew: bool = False,
     ) -> values.Enrolment:
         """The same in words, which may be names of levels: `people[i]` says `words[asked[i]]`, through a dataset."""
-        return self._change(people, asked, words, by_person(self.settled(), dataset))
+        return self._change(people, asked, words, by_person(self.settled(), dataset), anew)
 
     def withdraw(self, people: People) -> values.Enrolment:
         """These people are not used any more; their accounts stay.
@@ -160,8 +169,10 @@ class Ledger(Renewing):
         """
         return self.say(people, np.zeros(len(people), np.int64), [Word(WITHDRAW_CODE)])
 
-    def _change(self, people: People, asked: NDArray[Any], words: Sequence[Word], decide: Decide) -> values.Enrolment:
-        request = roster.Request(checks.check_digests(people), asked, words, decide)
+    def _change(
+        self, people: People, asked: NDArray[Any], words: Sequence[Word], decide: Decide, anew: bool = False
+    ) -> values.Enrolment:
+        request = roster.Request(checks.check_digests(people), asked, words, decide, anew=anew)
         with self._writing("enrolling", "enrolled") as connection:
             at = write_time(self._clock)
             done = roster.carry_out(connection, at, roster.plan_change(connection, request))

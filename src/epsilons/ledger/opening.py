@@ -3,11 +3,6 @@
 Older formats: a step from format n changes the tables and says what the journal must know of it. All steps of one
 opening and their lines are one transaction: a ledger is of the old format or of the new one. The journal's older lines
 stay as they are.
-
-Accepting a loss: the newest records are gone for good, so the worst is assumed of what they held. Everybody's grant
-counts as fully spent, that of the present period too. Questions that were under way are closed, since their answers may
-have left already and a second answer would be a second release. Newcomers may have been charged in the part that is
-lost, and count as fully spent too. What people themselves grant beyond that is new.
 """
 
 import os
@@ -23,7 +18,7 @@ from typing import Any, Literal
 import numpy as np
 
 from epsilons.errors import Argument, LedgerError, Text
-from epsilons.ledger import journal, segments, tables
+from epsilons.ledger import journal, losses, segments, tables
 from epsilons.ledger.identity import BLAKE_2, SHA_256
 from epsilons.ledger.journal import Anchor
 from epsilons.ledger.places import SCHEMA, Places
@@ -172,9 +167,9 @@ def _create(database: Database, at: str, find_head: Callable[[str], Anchor | Non
         database.make_tables(connection, tables.ALL)
         name = uuid.uuid4().hex
         row = {"id": name, "format": tables.FORMAT, "salt": salt, "digest": SHA_256}
-        new = "INSERT INTO ledger (one, id, format, epoch, salt, losses, measure, digest)"
-        connection.execute(f"{new} VALUES (1, :id, :format, 0, :salt, 0, 'pure', :digest)", row)
-        line = {**row, "measure": "pure", "salt": journal.hash_salt(salt)}
+        new = "INSERT INTO ledger (one, id, format, epoch, salt, losses, measure, digest, floor)"
+        connection.execute(f"{new} VALUES (1, :id, :format, 0, :salt, 0, 'pure', :digest, 0)", row)
+        line = {**row, "measure": "pure", "salt": journal.hash_salt(salt), "floor": 0}
         journal.append(connection, "open", at, line)
         head = find_head(name)
         if head is not None:
@@ -217,14 +212,7 @@ def _accept_loss(database: Database, at: str, head: Anchor | None, name: str) ->
     with database.write() as connection:
         lost = head.find_lost(connection, name)
         begin_periods(connection, at, lost=True)  # the present one may have been used up in what is lost
-        all_spent = "CASE WHEN granted > spent + reserved THEN granted ELSE spent + reserved END"
-        for table in ("cohorts", "emptied"):
-            connection.execute(f"UPDATE {table} SET spent = {all_spent}, reserved = 0")
-        connection.execute("UPDATE reservations SET state = 'lost' WHERE state IN ('reserved', 'touched')")
-        losses = int(connection.execute("SELECT losses FROM ledger").fetchone()[0]) + 1
-        connection.execute("UPDATE ledger SET losses = :losses", {"losses": losses})
-        about = None if lost is None else {"seq": lost.seq, "hash": lost.digest}
-        journal.append(connection, "loss", at, {"losses": losses, "head": about})
+        losses.write_off(connection, at, lost)
     with database.read() as connection:
         head.overrule(connection, name)
 
@@ -331,10 +319,24 @@ def _put_emptied_aside(connection: Connection) -> dict[str, Any]:
     return {}
 
 
+def _add_floors(connection: Connection) -> dict[str, Any]:
+    """Format 6: losses are floors; who keeps the head is a term; what anybody was charged at most is counted."""
+    for column in ("floor INTEGER", "witness TEXT", "state TEXT"):
+        connection.execute(f"ALTER TABLE ledger ADD COLUMN {column}")
+    (known,) = connection.execute("SELECT losses FROM ledger").fetchone()
+    floor = losses.UNKNOWN if known else 0
+    connection.execute("UPDATE ledger SET floor = :floor", {"floor": floor})
+    if known:  # whoever moved to another grant since counted as having spent too little
+        connection.execute("UPDATE reservations SET state = 'touched' WHERE state = 'reserved'")
+        losses.spend_all(connection)
+    return {"floor": floor}
+
+
 #: The step from each older format, which says what the journal must know of it.
 _MIGRATIONS: dict[int, Callable[[Connection], dict[str, Any]]] = {
     1: _add_salt_losses_quotas,
     2: _add_registrations,
     3: _gather_segments,
     4: _put_emptied_aside,
+    5: _add_floors,
 }

@@ -22,7 +22,7 @@ from epsilons.ledger import journal, segments
 from epsilons.ledger.consent import PERIODS, Term, count_over, name_period
 from epsilons.ledger.journal import write_time
 from epsilons.ledger.roster import MADE, Group, find_newest, hash_people, write_cohorts, write_sizes
-from epsilons.ledger.rosters import read_public, read_term, write_rosters
+from epsilons.ledger.rosters import is_lost, read_public, read_term, write_rosters
 from epsilons.ledger.statements import WITH_TERMS, read_epoch, read_rosters
 from epsilons.storage.base import Connection
 
@@ -99,7 +99,8 @@ class _Anew:
         after = Term(before.period, label, before.earlier + counts)
         told = read_public(row["datasets"]).items()
         public = [(number, journal.to_json(known)) for number, known in told]
-        datasets = write_rosters(list(read_rosters(row["datasets"]).items()), public, after)
+        said, lost = list(read_rosters(row["datasets"]).items()), is_lost(row["datasets"])
+        datasets = write_rosters(said, public, after, lost)
         alike = (row["granted"], row["level"], row["own"], datasets, held)
         if alike not in self.index:
             self.newest += 1

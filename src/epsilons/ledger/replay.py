@@ -13,12 +13,12 @@ from typing import Any, Self
 
 from epsilons.ledger import journal
 from epsilons.ledger.consent import count_over, name_period
-from epsilons.ledger.rosters import change_earlier, count_earlier, read_public, read_term
+from epsilons.ledger.rosters import change_earlier, count_earlier, is_lost, mark_lost, read_public, read_term
 from epsilons.ledger.statements import read_rosters
 from epsilons.ledger.values import LOST, REFUNDED, RESERVED, STORED, TOUCHED, does_not_add_up
 
 #: How a condensed replay is written; one of another kind is not read, and everything is followed again.
-_KIND = 3
+_KIND = 4
 #: So many lines are marked at most; if there are more, every second mark is let go.
 _MARKS = 256
 #: What cohorts were before levels had names and datasets had rosters.
@@ -149,11 +149,17 @@ class Replay:
                     "neighbors": None, "rows_per_person": None, "allow_individual": None,
                     "salt": body.get("salt"), "losses": 0,
                     "measure": body.get("measure"), "ids": None, "spelling": None, "digest": body.get("digest"),
+                    "floor": body.get("floor"), "witness": None, "state": None,
                 }  # fmt: skip
             case "migrate":
                 if body["format"] != self.about["format"] + 1:
                     raise does_not_add_up(f"line {seq} skips a format")
                 self.about |= body
+                if body.get("floor", 0) < 0:
+                    for number in [one for one, asked in self.open.items() if asked.row["state"] == RESERVED]:
+                        self._set_state(number, RESERVED, TOUCHED)
+                        self._mark(number)
+                    self._spend_all()
             case "terms":
                 if self.about["neighbors"] is not None:
                     raise does_not_add_up("the terms were settled twice")
@@ -213,7 +219,7 @@ class Replay:
         self._carry(body)
         for group in body["joined"]:
             target = self.accounts[group["target"]]
-            if target.spent != ((target.granted or 0) if self.about["losses"] else 0):
+            if not self._may_join(target, body.get("anew", False)):
                 raise does_not_add_up(f"line {seq} lets newcomers join people with a past")
             target.people += group["people"]
             self.entries += group["people"]
@@ -221,8 +227,13 @@ class Replay:
             origin, target = self._move(group)
             # What earlier periods count for comes along, or counts as spent where the grant is for good.
             earlier, kept = _count_earlier(origin), _count_earlier(target)
-            total, same = origin.spent + earlier == target.spent + kept, origin.reserved == target.reserved
-            if not (total and same and kept in (0, earlier)):
+            total, before, after = origin.spent + earlier, is_lost(origin.datasets), is_lost(target.datasets)
+            if before and not after and body.get("anew", False) and target.own:
+                total = kept  # they consented anew: whatever was spent before counts no more
+            elif before:
+                total = max(total, (target.granted or 0) + kept) if after else -1
+            same = origin.reserved == target.reserved and after <= before
+            if not (total == target.spent + kept and same and kept in (0, earlier)):
                 raise does_not_add_up(f"line {seq} moves people without what they had spent")
 
     def _renew(self, seq: int, at: str, body: dict[str, Any]) -> None:
@@ -239,6 +250,7 @@ class Replay:
             begun = before.period == after.period and before.label < after.label == name_period(after.period, at)
             over = count_over(before, after.label, origin.granted, origin.spent, body.get("lost", False))
             counted = after.earlier == before.earlier + over and target.spent == 0
+            counted = counted and is_lost(origin.datasets) == is_lost(target.datasets)
             if not (alike and told[0] == told[1] and begun and counted and origin.reserved == target.reserved):
                 raise does_not_add_up(f"line {seq} renews more than was granted")
 
@@ -313,14 +325,36 @@ class Replay:
         self.about["losses"] += 1
         if body["losses"] != self.about["losses"]:
             raise does_not_add_up(f"line {seq} skips a loss")
-        for account in self.accounts.values():
-            account.spent = max(account.spent + account.reserved, account.granted or 0)
-            account.reserved = 0
+        bound = body.get("floor", -1)
+        for account in self.accounts.values() if bound >= 0 else ():
+            account.spent, account.reserved = account.spent + account.reserved + bound, 0
+            account.ceiling = max(account.ceiling, account.spent)
+        if bound < 0:
+            self._spend_all()
+        if self.about["floor"] is not None:
+            self.about["floor"] = -1 if min(bound, self.about["floor"]) < 0 else self.about["floor"] + bound
         for number, asked in list(self.open.items()):
             asked.row["state"] = LOST
             self._mark(number)
             self.live.discard(asked.row["key"])
             self._end(number)
+
+    def _spend_all(self) -> None:
+        """Every grant counts as spent; since format 6 of people's later cohorts, too, until they consent anew."""
+        for account in self.accounts.values():
+            account.spent = max(account.spent + account.reserved, account.granted or 0)
+            account.reserved = 0
+            if self.about["floor"] is not None:
+                account.datasets = mark_lost(account.datasets)
+
+    def _may_join(self, target: Account, anew: bool) -> bool:
+        """Whether newcomers have the past of whom nothing is known."""
+        floor, lost = self.about["floor"], is_lost(target.datasets)
+        if floor is None:  # before format 6
+            return target.spent == ((target.granted or 0) if self.about["losses"] else 0)
+        if floor < 0 and not anew:
+            return lost and target.spent == (target.granted or 0)
+        return not lost and target.spent == max(floor, 0) and (floor >= 0 or target.own == 1)
 
     def _mark(self, number: int) -> None:
         if self.open[number].row["individual"]:

@@ -19,7 +19,7 @@ from numpy.typing import NDArray
 from epsilons.ledger import journal, segments
 from epsilons.ledger.consent import PUBLIC_CODE, WITHDRAW_CODE, Decide, Standing, Term, Word, rank_openness
 from epsilons.ledger.order import Codes, Sorted, is_new, locate, look_up, sort_by, split, tell_apart
-from epsilons.ledger.rosters import read_public, read_term, write_rosters
+from epsilons.ledger.rosters import is_lost, read_public, read_term, write_rosters
 from epsilons.ledger.statements import read_rosters
 from epsilons.ledger.values import ACTIVE, WITHDRAWN, Enrolment
 from epsilons.storage.base import Connection
@@ -45,7 +45,8 @@ class _Cohorts:
     newest: int
     index: dict[tuple[Any, ...], int] = field(default_factory=dict)
     made: list[dict[str, Any]] = field(default_factory=list)
-    lost: bool = False
+    #: What newcomers may have been charged in parts that are lost; below 0: that is not known.
+    floor: int = 0
 
     @classmethod
     def of(cls, connection: Connection) -> Self:
@@ -56,8 +57,8 @@ class _Cohorts:
         for cohort, number, nano in connection.execute(charges):
             held.setdefault(cohort, set()).add((number, nano))
         newest = find_newest(connection)
-        lost = connection.execute("SELECT losses FROM ledger").fetchone()[0] > 0
-        cohorts = cls(rows, {cohort: frozenset(held.get(cohort, ())) for cohort in rows}, newest, lost=lost)
+        (floor,) = connection.execute("SELECT floor FROM ledger").fetchone()
+        cohorts = cls(rows, {cohort: frozenset(held.get(cohort, ())) for cohort in rows}, newest, floor=floor)
         for cohort in sorted(rows, reverse=True):
             cohorts.index[cohorts.standing(cohort), rows[cohort]["spent"], cohorts.open[cohort]] = cohort
         return cohorts
@@ -75,11 +76,15 @@ class _Cohorts:
         granted = None if new.code == PUBLIC_CODE else new.code
         if origin is None:
             # Who joins after a loss may have been charged in the part that is lost.
-            spent, held = (granted or 0) if self.lost else 0, frozenset[tuple[int, int]]()
+            spent, held = max(self.floor, 0), frozenset[tuple[int, int]]()
+        elif self.standing(origin).lost and not new.lost:
+            spent, held = 0, self.open[origin]  # they consented anew
         else:
             spent, held = int(self.rows[origin]["spent"]), self.open[origin]
             if new.term is None and (term := read_term(self.rows[origin]["datasets"])) is not None:
                 spent += term.earlier  # a grant for good counts everything
+        if new.lost:
+            spent = max(spent, granted or 0)
         alike = (new, spent, held)
         if alike not in self.index:
             reserved = sum(nano for _, nano in held)
@@ -88,7 +93,8 @@ class _Cohorts:
                 "id": number, "granted": granted, "spent": spent, "reserved": reserved,
                 "ceiling": max(granted or 0, spent + reserved), "people": 0,
                 "state": WITHDRAWN if new.code == WITHDRAW_CODE else ACTIVE,
-                "level": new.level, "own": int(new.own), "datasets": write_rosters(new.said, new.public, new.term),
+                "level": new.level, "own": int(new.own),
+                "datasets": write_rosters(new.said, new.public, new.term, new.lost),
             }  # fmt: skip
             self.rows[number], self.open[number], self.index[alike] = made, held, number
             self.made.append(made)
@@ -96,9 +102,10 @@ class _Cohorts:
 
 
 @lru_cache(10_000)
-def _read_words(datasets: str) -> tuple[tuple[tuple[int, str], ...], tuple[tuple[int, str], ...], Term | None]:
+def _read_words(datasets: str) -> tuple[tuple[tuple[int, str], ...], tuple[tuple[int, str], ...], Term | None, bool]:
     public = {number: journal.to_json(known) for number, known in read_public(datasets).items()}
-    return tuple(sorted(read_rosters(datasets).items())), tuple(sorted(public.items())), read_term(datasets)
+    said, known = tuple(sorted(read_rosters(datasets).items())), tuple(sorted(public.items()))
+    return said, known, read_term(datasets), is_lost(datasets)
 
 
 def hash_people(people: Sorted) -> str:
@@ -110,7 +117,8 @@ def hash_people(people: Sorted) -> str:
 class Request:
     """What is asked for: `words[asked[i]]` for `people[i]`, and who decides what becomes of it.
 
-    With `everyone` it is a whole roster: those who are on the dataset's and not listed are off it from now on.
+    With `everyone` it is a whole roster: those who are on the dataset's and not listed are off it from now on. `anew`:
+    these people know that records were lost, and grant this from now on, whatever was spent before.
     """
 
     people: Sorted
@@ -119,6 +127,7 @@ class Request:
     decide: Decide
     dataset: int | None = None
     everyone: bool = False
+    anew: bool = False
 
     def once(self) -> tuple[Sorted, Codes]:
         """Everyone once, sorted, with the strictest of what they ask for."""
@@ -139,6 +148,7 @@ class Change:
     groups: Sequence[Group]
     cohorts: _Cohorts
     enrolment: Enrolment
+    anew: bool = False
 
     def count_standing(self, dataset: int) -> Counter[int]:
         """How many people would stand at which code on the roster of a dataset."""
@@ -184,7 +194,8 @@ def plan_change(connection: Connection, request: Request) -> Change:
         spoke = [cohort for cohort in cohorts.rows if cohorts.only_spoke(cohort)]
         back = _count_returned(connection, people[(asked >= 0) & np.isin(origins, spoke)]) if spoke else 0
         counts.update(joined=-back, known=back)
-    return Change(people, origins, targets, groups, cohorts, Enrolment(epoch=epoch, **dict[str, Any](counts)))
+    done = Enrolment(epoch=epoch, **dict[str, Any](counts))
+    return Change(people, origins, targets, groups, cohorts, done, request.anew)
 
 
 def _count_returned(connection: Connection, people: Sorted) -> int:
@@ -208,6 +219,7 @@ def carry_out(connection: Connection, at: str, change: Change) -> Enrolment:
     connection.execute("UPDATE ledger SET epoch = :epoch", {"epoch": epoch})
     made = [{key: one[key] for key in MADE} for one in change.cohorts.made]
     body = {"epoch": epoch, "made": made, "carried": carried, "joined": joined, "moved": moved}
+    body |= {"anew": True} if change.anew else {}
     line, _ = journal.append(connection, "roster", at, body)
     which = slice(None) if moving.all() else moving  # a copy is as large as everybody
     people, targets = change.people[which], change.targets[which]
@@ -230,6 +242,7 @@ def _decide_all(
         now = cohorts.standing(origin) if origin else None
         word = None if which == 0 else request.words[which - 1]
         new, waits = request.decide(now, word)
+        new = new._replace(lost=not request.anew and (cohorts.floor < 0 if now is None else now.lost))
         if request.dataset is not None and word is not None:
             new = new.known_as(request.dataset, word.public)
             before = now and dict(now.public).get(request.dataset)

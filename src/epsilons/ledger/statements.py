@@ -18,10 +18,10 @@ from typing import Any
 
 from epsilons.errors import Argument, LedgerError
 from epsilons.ledger import checks, segments, values
-from epsilons.ledger.balances import Redefined, Remaining, Replaced, Statement, Use, questions_left
+from epsilons.ledger.balances import Anew, Redefined, Remaining, Replaced, Statement, Use, questions_left
 from epsilons.ledger.journal import Head
 from epsilons.ledger.past import check_past
-from epsilons.ledger.rosters import count_earlier, read_term
+from epsilons.ledger.rosters import count_earlier, find_consent, is_lost, read_term
 from epsilons.ledger.values import Cohort, History, Past, Quota, Reservation, Stored
 from epsilons.measure import PLAIN, Measure
 from epsilons.preferences import to_nano
@@ -251,9 +251,13 @@ def read_statement(connection: Connection, digest: bytes, seeded: int | None) ->
         else:
             for number, kind, at, nano in connection.execute(paid, {"cohort": place, **here}):
                 uses.append(Use(number, kind, at, nano, granted))
-    now, merges = by_id[places[-1]], list(_find_merges(connection, path))
-    rounded, stood = sum(nano for _, _, nano in merges), [(line, by_id[place]) for line, place in path]
-    term, counted = read_term(now.datasets), now.spent + now.reserved + count_earlier(now.datasets)
+    stood = [(line, by_id[place]) for line, place in path]
+    now, (line, since) = by_id[places[-1]], find_consent(stood)
+    merges, anew = list(_find_merges(connection, path[since:])), read_before(connection, uses, line)
+    rounded, earlier = sum(nano for _, _, nano in merges), count_earlier(now.datasets)
+    term, counted = read_term(now.datasets), now.spent + now.reserved + earlier
+    # Earlier periods count with what was charged before a consent anew, all else begins there.
+    counted += anew.charged if anew is not None and not earlier else 0
     more = max(0, counted - sum(use.charge for use in uses) - rounded)
     # What no question charged was in a part that is lost, or was granted for a period that is over and not used.
     lost = connection.execute("SELECT losses FROM ledger").fetchone()[0] > 0
@@ -268,6 +272,8 @@ def read_statement(connection: Connection, digest: bytes, seeded: int | None) ->
         when_public=tuple(when_public),
         not_dp_since=find_mark(connection, seeded),
         written_off=more - lapsed,
+        anew=anew,
+        lost=is_lost(now.datasets),
         rounded=rounded,
         lowered=sum((by_id[one].granted or 0) - (by_id[other].granted or 0) for one, other, _ in merges),
         # Without any dataset there are no rosters, and everyone in the ledger is asked about.
@@ -278,6 +284,16 @@ def read_statement(connection: Connection, digest: bytes, seeded: int | None) ->
         term=term,
         lapsed=lapsed,
     )
+
+
+def read_before(connection: Connection, uses: Sequence[Use], line: int) -> Anew | None:
+    """When a person consented anew, by a line of the journal (0: never), and what they had been charged before."""
+    if not line:
+        return None
+    (at,) = connection.execute("SELECT at FROM journal WHERE seq = :line", {"line": line}).fetchone()
+    newer = "SELECT coalesce(min(number), 0) FROM reservations WHERE seq > :line"
+    first = connection.execute(newer, {"line": line}).fetchone()[0] or 2**63
+    return Anew(at, sum(use.charge for use in uses if use.number < first))
 
 
 def _find_replaced(connection: Connection, path: Sequence[tuple[int, Cohort]]) -> Replaced | None:

@@ -7,13 +7,15 @@ the present, which must be what the journal adds up to. A cohort that everybody 
 sake of the past: a question reads and writes all of `cohorts`, which stay few and close together whatever years bring.
 """
 
-FORMAT = 5
+FORMAT = 6
 
+# `floor` is what anybody may have been charged in parts that are lost, -1 where that is not known; `witness` who keeps
+# the head, as JSON; `state` whether the ledger is closed.
 LEDGER = """
 CREATE TABLE ledger (
     one INTEGER NOT NULL CHECK (one = 1), id TEXT NOT NULL, format INTEGER NOT NULL, epoch INTEGER NOT NULL,
     neighbors TEXT, rows_per_person INTEGER, allow_individual INTEGER, salt BLOB, losses INTEGER,
-    measure TEXT, ids TEXT, spelling TEXT, digest TEXT,
+    measure TEXT, ids TEXT, spelling TEXT, digest TEXT, floor INTEGER, witness TEXT, state TEXT,
     PRIMARY KEY (one)
 ) STRICT"""
 

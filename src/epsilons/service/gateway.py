@@ -293,8 +293,16 @@ def _turn_away(route: Route, holder: Holder | None, headers: Mapping[bytes, byte
 
 
 def _check_word(route: Route, holder: Holder, shown: str) -> Reply | None:
-    """Refuse what changes something and comes with a cookie alone."""
-    if route.method == "GET" or holder.csrf is None or hmac.compare_digest(shown.encode(), holder.csrf.encode()):
+    """Refuse what changes something and comes with a cookie alone.
+
+    Not the way in: who comes by a link from elsewhere is shown it without the cookie that they may still have.
+    """
+    if (
+        route.method == "GET"
+        or route.open
+        or holder.csrf is None
+        or hmac.compare_digest(shown.encode(), holder.csrf.encode())
+    ):
         return None
     told = "With a cookie, what changes something repeats the word that GET /v1/me tells, as X-CSRF-Token."
     told = "Open the page again, and send it from there." if route.page else told

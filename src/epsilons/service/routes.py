@@ -41,9 +41,10 @@ Stewards and analysts ask. Questions are documents as in `dataset.documents`.
 
 from typing import Any
 
+from epsilons.dataset import Dataset
+from epsilons.dataset.accounts import tell_quota
 from epsilons.dataset.documents import Asked, write_facts
 from epsilons.errors import EpsilonsError
-from epsilons.ledger.balances import Remaining
 from epsilons.release.stored import StoredAnswers
 from epsilons.service import operating, people, steward
 from epsilons.service.gateway import GatewayApp, Route, Visit, find_holding
@@ -87,13 +88,16 @@ async def _tell_remaining(app: GatewayApp, visit: Visit) -> Reply:
     if isinstance(here, Reply):
         return here
     async with here.turns.short():
-        return as_json(_write_remaining(await app.work(lambda: here.refresh().remaining())))
+        return as_json(await app.work(lambda: _write_remaining(here.refresh(), visit.holder.name)))
 
 
-def _write_remaining(left: Remaining) -> dict[str, Any]:
+def _write_remaining(people: Dataset, analyst: str) -> dict[str, Any]:
+    """What everybody has left, and who asks may still use."""
+    left = people.remaining()
     levels = [{name: one for name, one in vars(level).items() if name != "measure"} for level in left.levels]
     counted = {} if left.measure.delta is None else {"measure": left.measure.to_text()}
-    return {**counted, "levels": levels, "questions": list(left.questions.items()), "not_dp_since": left.not_dp_since}
+    told = {"levels": levels, "questions": list(left.questions.items()), "not_dp_since": left.not_dp_since}
+    return {**counted, **told, "quota": tell_quota(people.ledger, analyst)}
 
 
 async def _plan(app: GatewayApp, visit: Visit) -> Reply:

@@ -112,6 +112,22 @@ def test_how_many_own_words_a_looser_source_goes_against_is_told_before_and_afte
     assert "own words that give way to the source 1" in run(capsys, "register", "people.toml", "--loosen", "30")
 
 
+def test_after_a_loss_a_level_grants_nothing_until_it_is_granted_anew(
+    file: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    run(capsys, "register", "people.toml")
+    for head in (tmp_path / "state").rglob("*.json"):
+        head.unlink()
+    run(capsys, "ledger", "adopt", "people.toml", "--accept-loss", "--yes")
+    assert "every level they choose counts as spent" in run(capsys, "person", "level", "people.toml", "1", "open")
+    assert app.main(["count", "people.toml", "--share", "0.1"]) == 6
+    told = run(capsys, "person", "level", "people.toml", "1", "open", "--anew")
+    assert "Left: 1." in told
+    assert "Granted anew on" in told
+    account = json.loads(run(capsys, "person", "statement", "people.toml", "1", "--json"))
+    assert account["anew"]["charged_before"] == 0
+
+
 def test_levels_of_a_second_dataset_are_told_as_flags(
     file: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:

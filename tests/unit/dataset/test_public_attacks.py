@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
@@ -199,3 +200,30 @@ def test_a_part_is_spent_out_and_no_spelling_opens_it_again() -> None:
                 with pytest.raises(BudgetExceeded):
                     people.mean("wage", where=condition, share=1.0, mechanism="stretching", fresh=True)
         assert people.mean("wage", where="region <> 'north'", share=1.0).number == 2
+
+
+EVERY_WAY: dict[str, Callable[[eps.Dataset], Any]] = {
+    "a mean": lambda people: people.mean("wage", share=0.1),
+    "a mean by public groups": lambda people: people.mean("wage", by="region", share=0.1),
+    "a count by public groups": lambda people: people.count(where="age < 40", by="region", share=0.1),
+    "a sum by groups of both kinds": lambda people: people.sum(
+        "wage", by={"region": ["north", "south"], "age": eps.ranges(0, 40, 90)}, share=0.1
+    ),
+    "a variance of a part": lambda people: people.variance("wage", where="young = TRUE", share=0.1),
+    "a median by public groups": lambda people: people.median("wage", by="region", share=0.1),
+    "a histogram by public groups": lambda people: people.histogram("wage", edges=[0, 9, 99], by="region", share=0.1),
+    "a model of a part": lambda people: people.linear_regression("wage", ["age"], where="region = 'north'", share=0.1),
+    "SQL": lambda people: people.sql("SELECT region, AVG(wage) FROM people GROUP BY region", share=0.1),
+    "a plan that is asked": lambda people: people.plan("mean", "wage", by="region", share=0.1).ask(),
+    "relation": lambda people: people.relation("wage", share=0.1),
+}
+
+
+@pytest.mark.parametrize("way", EVERY_WAY)
+@pytest.mark.parametrize("terms", TERMS)
+def test_every_way_to_ask_takes_its_share_of_the_strictest(way: str, terms: dict[str, Any]) -> None:
+    """In the units of the account: a loss that is taken for units, or units for a loss, is off by thousands."""
+    settled = {**SETTLED, "complete": ["wage", "age"], "bounds": {"wage": (0, 100), "age": (0, 90)}}
+    with eps.Dataset(frame(), **settled, ledger="memory", **terms) as people:
+        EVERY_WAY[way](people)
+        assert account(people, 0) == pytest.approx((people.statement(0).granted or 0) / 10, rel=1e-4)

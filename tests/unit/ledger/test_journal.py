@@ -304,10 +304,12 @@ def test_after_a_loss_whoever_joins_may_have_been_charged_before(place: Place) -
     book.enroll([person("bob"), person("cy"), person("dora")], [nano("1"), None, nano("2")])
     assert book.remaining().epsilons == {1.0: 0.0, 2.0: 0.0}
     book.withdraw([person("eve")])
-    # What people grant beyond that by their own word is new.
+    # A larger grant is spent, too, until they know of the loss and consent anew.
     book.set_grants([person("bob")], [nano("1.5")])
-    may = book.allowance(Fraction(1))
-    assert list(may.nano.values()) == [nano("0.5")]
+    with pytest.raises(BudgetExceeded):
+        book.allowance(Fraction(1))
+    book.set_grants([person("bob")], [nano("1.5")], anew=True)
+    assert list(book.allowance(Fraction(1)).nano.values()) == [nano("1.5")]
     book.verify()
 
 

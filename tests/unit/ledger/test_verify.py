@@ -486,7 +486,7 @@ def test_a_note_that_the_head_does_not_know_is_not_believed(noted: Ledger, tmp_p
     if what == "gone":
         note.unlink()
     elif what == "of another kind":
-        text = f"{first}\n" + rest.replace('"kind":3', '"kind":2')
+        text = f"{first}\n" + rest.replace('"kind":4', '"kind":3')
     elif what == "of another line":
         text = f"{known['ledger']} {START}\n{rest}"
     elif what == "of another ledger":

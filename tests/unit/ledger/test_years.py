@@ -214,11 +214,13 @@ def test_months_that_begin_make_no_day_longer(live: Callable[..., Years], monkey
 
 
 #: Grants for good, of which each day takes so little that they last; and by the month, renewed a hundred times.
-LASTING = [(None, Fraction(1, 500)), ("month", Fraction(1, 40))]
+LASTING = [
+    pytest.param(None, Fraction(1, 500), marks=pytest.mark.figure("figure_15")),
+    pytest.param("month", Fraction(1, 40), marks=pytest.mark.figure("figure_15_renewals")),
+]
 
 
 @pytest.mark.soak
-@pytest.mark.figure("figure_15")
 @pytest.mark.parametrize(("renews", "share"), LASTING)
 def test_three_thousand_days(
     live: Callable[..., Years], renews: str | None, share: Fraction, record_property: Callable[[str, int], None]

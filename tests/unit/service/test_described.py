@@ -10,6 +10,7 @@ from collections import Counter
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
+from urllib.parse import urlencode
 
 import pytest
 from hypothesis import HealthCheck, given, settings
@@ -64,7 +65,8 @@ def send_described(here: Gateway, examples: int, **how: Any) -> Counter[tuple[st
             body = None if isinstance(case.body, schemathesis.core.NotSet) else case.body
             sendable = {name.lower(): value for name, value in headers.items() if f"{name}{value}".isascii()}
             path, key = case.formatted_path, next(roles)
-            sent = here(case.method, path, body, key, once if once.isascii() else "x", sendable)
+            query = urlencode(case.query or {}, doseq=True, errors="replace")
+            sent = here(case.method, path, body, key, once if once.isascii() else "x", sendable, query)
             check(sent, (case.method, path, body, headers))
             found[operation.definition.raw["operationId"], sent.status] += 1
 

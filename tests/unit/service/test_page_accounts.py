@@ -14,6 +14,9 @@ from epsilons.guarantee import to_epsilon
 from epsilons.measure import Measure
 from epsilons.preferences.odds import count_right, tell_odds
 from epsilons.service import clock
+from epsilons.service.holdings import UnservedError
+from epsilons.service.pages import analyst, person
+from epsilons.service.replies import name_job
 from support.gateways import Gateway
 from support.page_worlds import ACCOUNTS, HOSTILE, declare_accounts
 
@@ -174,3 +177,42 @@ def test_days_are_keys_of_a_form(here: Gateway, held: dict[str, str]) -> None:
     ):
         page = look(here, "/data/rho/ask", held["analyst"], **_QUESTION, **more)
         assert "Yes, ask it" in page, more
+
+
+def test_what_is_wrong_with_the_server_is_told_to_stewards_alone(
+    here: Gateway, held: dict[str, str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A page shows a refusal of what was sent, and no fault of a file or a ledger."""
+
+    def fail(*_: object) -> None:
+        raise UnservedError("secret.toml is not TOML.")
+
+    for module, name in ((analyst, "_plan"), (analyst, "read_question"), (person, "say_levels")):
+        monkeypatch.setattr(module, name, fail)
+    monkeypatch.setattr(analyst.StoredAnswers, "of", fail)
+    form = urlencode({"choice": "level:strict"}).encode()
+    seen = [
+        here("GET", "/data/rho/ask", key=held["analyst"]), here("POST", "/data/rho/ask", b"a=1", held["analyst"]),
+        here("GET", "/data/rho/answers/1", key=held["analyst"]), here("POST", "/my", form, held["rho"]),
+    ]  # fmt: skip
+    assert [one.status for one in seen] == [503] * 4
+    assert not any(b"TOML" in one.body for one in seen)
+    assert b"secret.toml is not TOML." in here("GET", "/data/rho/ask", key=held["steward"]).body
+
+
+def test_a_batch_that_was_asked_from_code_has_a_page_of_its_job(here: Gateway, held: dict[str, str]) -> None:
+    questions = [{"statistic": "count", "arguments": {"where": f"wage > {number}"}} for number in range(3)]
+    sent = {"questions": questions, "share": 0.1}
+    assert here("POST", "/v1/datasets/rho/ask", sent, held["analyst"], "batch").status == 200
+    seen = here("GET", f"/data/rho/jobs/{name_job('the analyst', 'batch')}", key=held["analyst"])
+    assert (seen.status, seen.headers["location"]) == (303, "/data/rho/answers")
+
+
+def test_who_asks_sees_their_own_quota(here: Gateway, held: dict[str, str]) -> None:
+    assert "Your quota" not in look(here, "/data/yearly/ask", held["analyst"], **_QUESTION)
+    here.app.holdings["yearly"].people.ledger.set_quota("the analyst", nano=500_000_000, questions=9)
+    page = look(here, "/data/yearly/ask", held["analyst"], **_QUESTION)
+    assert re.search(r"Your quota: 0\.\d+ of 0\.5 epsilon and 1 of 9 questions used\.", page)
+    told = here("GET", "/v1/datasets/yearly/remaining", key=held["analyst"]).document["quota"]
+    assert (told["questions"], told["used_questions"]) == (9, 1)
+    assert "Your quota" not in look(here, "/data/yearly/ask", held["steward"], **_QUESTION)

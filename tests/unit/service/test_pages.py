@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import itertools
 import json
+import random
 import re
 import shlex
 import sys
@@ -227,6 +228,49 @@ def test_no_made_up_form_or_address_breaks_a_page(here: Gateway, held: dict[str,
     assert tried > 300
     for raw in (b"\xff=\xff", b"&" * 99, b"a=1&" * 500, b"%", b"csrf"):
         assert here("POST", "/my", raw, held["person"]).status in (422, 303)
+
+
+def test_a_link_opens_also_for_who_is_still_there(here: Gateway, held: dict[str, str]) -> None:
+    """The page of a link that stands elsewhere comes without the cookie; what it sends comes with it."""
+    cookie = here("POST", "/enter", f"key={held['analyst']}".encode(), headers=LOCAL).headers["set-cookie"]
+    sent = f"key={held['person']}".encode()
+    headers = {**LOCAL, "cookie": cookie.partition(";")[0]}
+    seen = here("POST", "/enter", sent, headers=headers)
+    assert (seen.status, seen.headers.get("location")) == (303, "/my")
+    assert here("POST", "/enter", sent, headers={**headers, "sec-fetch-site": "cross-site"}).status == 403
+
+
+def send_forms(here: Gateway, held: dict[str, str], times: int, seed: int) -> None:
+    """So many pages and forms: fields that are meant, but for one or two of them."""
+    drawn = random.Random(seed)
+    meant = {
+        "column": "wage", "q": "0.5", "k": "2", "cells": "", "by": "region", "share": "0.001", "low": "", "high": "",
+        "from": "strict", "to": "open", "part": "20", "planned": "auto", "once": "x", "person": "3",
+        "choice": "level:open",
+    }  # fmt: skip
+    takes = {route: QUERIES.get(route.name, tuple(ALLOWED[route.name][1] or ())) for route in PAGES}
+    takes |= {route: (*FIELDS, "mark", "once", "planned") for route in PAGES if route.name == "yes"}
+    routes = [route for route in PAGES for _ in range(12 if "statistic" in takes[route] else 1)]
+    for _ in range(times):
+        route = drawn.choice(routes)
+        key = held["person" if ALLOWED[route.name][0] == {"person"} else "steward"]
+        names = takes[route]
+        given = {name: meant.get(name, "") for name in names} | {"statistic": drawn.choice(STATISTICS)}
+        given |= {name: drawn.choice(JUNK) for name in drawn.sample(names, min(len(names), drawn.randint(0, 2)))}
+        path, query = path_of(route, here), urlencode(given, errors="replace")
+        seen = here("GET", path, key=key, query=query) if route.method == "GET" else send(here, path, given, key)
+        assert seen.status < 500, (route.name, given, seen.body)
+
+
+def test_forms_with_some_fields_made_up_break_no_page(here: Gateway, held: dict[str, str]) -> None:
+    send_forms(here, held, 200, seed=23)
+
+
+@pytest.mark.soak
+@pytest.mark.figure("figure_12_pages")
+def test_ten_thousand_made_up_forms(here: Gateway, held: dict[str, str], record_property: Any) -> None:
+    send_forms(here, held, 10_000, seed=24)
+    record_property("size", 10_000)
 
 
 # What a page loads, and has -------------------------------------------------------------------------------------------

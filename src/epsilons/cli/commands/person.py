@@ -74,13 +74,17 @@ def statement(dataset: str, who: str, as_json: bool) -> None:
 @dataset_file
 @click.argument("who", metavar="ID")
 @click.argument("level", metavar="LEVEL|EPSILON")
+@click.option("--anew", is_flag=True, help="After a loss of records: granted anew, whatever was spent before.")
 @as_json
-def level(dataset: str, who: str, level: str, as_json: bool) -> None:
+def level(dataset: str, who: str, level: str, anew: bool, as_json: bool) -> None:
     """What a person chose: the name of a level, or an epsilon.
 
     It stands until the person says otherwise, or until a source says something new about them: something stricter at
     once, something looser by an act of the steward that names how many people it concerns. A level that comes to mean
     less means less for everyone who has it, and nobody stands above the ceiling.
+
+    Where records of the ledger were lost, every level counts as spent until the person, who was told of the loss,
+    consents anew: --anew says that.
 
     \b
     Example:
@@ -100,7 +104,7 @@ def level(dataset: str, who: str, level: str, as_json: bool) -> None:
         declared = arguments_of(dataset)["preferences"].levels
         check_meanings(dataset, {name: declared[name] for name in declared if name == said}, levels)
         (person,) = read_ids([who], people.person.family)
-        done = say_levels(people, {person: said})
+        done = say_levels(people, {person: said}, anew)
         now = people.statement(person)
     _tell(done, as_json, "\n".join([_change(done), *now.sentences[1:]]))
 

@@ -8,6 +8,7 @@ from typing import Any
 from urllib.parse import quote, urlencode
 
 from epsilons.dataset import Dataset
+from epsilons.dataset.accounts import tell_quota
 from epsilons.dataset.documents import Asked, write_facts
 from epsilons.display import group_levels, show, show_span
 from epsilons.errors import EpsilonsError
@@ -21,14 +22,14 @@ from epsilons.service.gateway import GatewayApp, Visit, of_dataset
 from epsilons.service.holdings import Holding
 from epsilons.service.pages.asking import FIELDS, list_choices, read_question, write_code
 from epsilons.service.pages.charts import draw_answer
-from epsilons.service.pages.layout import go_to, show_page, to_plain
+from epsilons.service.pages.layout import go_to, keep_apart, show_page, to_plain
 from epsilons.service.questions import ask as ask_now
 from epsilons.service.questions import tell_job
 from epsilons.service.serving import Reply, as_json, problem
 
 #: After so many seconds a page says that the answer is worked on.
 _PATIENCE = 10
-#: In what charges are.
+#: In what charges are, as a sign.
 SYMBOLS = {PURE: "ε", ZCDP: "ρ"}
 #: So many answers on a page of the history.
 _PAGE = 50
@@ -36,6 +37,11 @@ _PAGE = 50
 
 def place_of(here: Holding) -> str:
     return f"/data/{quote(here.name, safe='')}"
+
+
+def name_unit(measure: Measure) -> str:
+    """In what charges are, as a word."""
+    return "epsilon" if measure.delta is None else "rho"
 
 
 def api_of(here: Holding) -> str:
@@ -99,7 +105,7 @@ async def tell_plan(app: GatewayApp, visit: Visit, here: Holding) -> Reply:
         document = read_question(visit.fields, people)
         return {"question": document, "plan": _plan(people, document, visit.holder.name)}
 
-    async with here.turns.short():
+    async with here.turns.long():
         return as_json(to_plain(await app.work(plan)))
 
 
@@ -108,19 +114,20 @@ async def _show_question(app: GatewayApp, visit: Visit, here: Holding, refused: 
 
     def look() -> dict[str, Any]:
         people = here.refresh()
-        found = {"choices": list_choices(people._facts), "bounds": people._facts.bounds}
+        found: dict[str, Any] = {"choices": list_choices(people._facts), "bounds": people._facts.bounds}
+        found |= {"quota": tell_quota(people.ledger, visit.holder.name), "unit": name_unit(people._facts.measure)}
         try:
             document = read_question(asked, people)
             plan = _plan(people, document, visit.holder.name)
         except EpsilonsError as error:
-            return {**found, "plan": None, "why": error}
+            return {**found, "plan": None, "why": keep_apart(error)}
         code = write_code(document, people, visit.origin)
         named = document["arguments"]
         what = tell_question(plan["statistic"], named.get("column"), named.get("where", ""), list(named.get("by", ())))
         told = {"plan": plan, "why": None, "what": what, "code": code, "price": _price(plan, people._facts.measure)}
         return {**found, **told, "left": _tell_left(people, plan)}
 
-    async with here.turns.short():
+    async with here.turns.long():
         found = await app.work(look)
     listed = (("Plan", f"{api_of(here)}/plan?{urlencode(_filled(asked))}"), ("Dataset", api_of(here)))
     named = {"asked": asked, "once": system().bytes(16).hex(), "refused": refused, "place": place_of(here), **found}
@@ -169,7 +176,7 @@ async def ask(app: GatewayApp, visit: Visit, here: Holding) -> Reply:
     try:
         document = read_question(fields, await app.work(here.refresh))
     except EpsilonsError as error:
-        return await _show_question(app, visit, here, error, 422)
+        return await _show_question(app, visit, here, keep_apart(error), 422)
     body = json.dumps({**document, "planned": planned}).encode()
     headers = {**visit.headers, b"idempotency-key": fields.get("once", "").encode("latin-1", "replace")}
     headers[b"prefer"] = b"respond-async, wait=%d" % _PATIENCE
@@ -180,6 +187,8 @@ async def ask(app: GatewayApp, visit: Visit, here: Holding) -> Reply:
 
 async def _go_on(app: GatewayApp, visit: Visit, here: Holding, reply: Reply, query: str) -> Reply:
     told = json.loads(reply.body)
+    if reply.status == 200 and "release" not in told:  # a batch, which was asked from code
+        return go_to(f"{place_of(here)}/answers")
     if reply.status == 200:
         return go_to(f"{place_of(here)}/answers/{told['release']['number']}?{query}")
     if reply.status == 202:
@@ -230,7 +239,8 @@ async def show_answer(app: GatewayApp, visit: Visit, here: Holding) -> Reply:
         people = here.refresh()
         try:
             release = StoredAnswers.of(people.ledger, number, people._registry.dataset)[number]
-        except EpsilonsError:
+        except EpsilonsError as error:
+            keep_apart(error)
             return None
         return {"release": release, **_tell_answer(people, release, visit)}
 
@@ -255,7 +265,7 @@ def _tell_answer(people: Dataset, release: Release, visit: Visit) -> dict[str, A
         "head": sheet.head,
         "rows": sheet.rows,
         "charges": _tell_charges(people, release),
-        "unit": "epsilon" if release.guarantee.measure.delta is None else "rho",
+        "unit": name_unit(release.guarantee.measure),
         "code": code if "statistic" in visit.fields else [],
     }
 

@@ -18,7 +18,7 @@ from jinja2 import Environment, PackageLoader, StrictUndefined
 from markupsafe import Markup
 
 from epsilons.display import show, show_count, show_key, show_span
-from epsilons.errors import printable
+from epsilons.errors import EpsilonsError, Unusable, printable
 from epsilons.service.gateway import GatewayApp, Visit
 from epsilons.service.keys import ANALYST, PERSON, STEWARD, Holder
 from epsilons.service.serving import Reply, problem
@@ -89,6 +89,13 @@ def _render(holder: Holder, template: str, title: str, json: Json, named: Mappin
 def go_to(path: str, *headers: tuple[str, str]) -> Reply:
     """Another page: what was sent is not sent again when that is opened anew."""
     return Reply(303, b"", headers=(("location", path), *headers))
+
+
+def keep_apart(error: EpsilonsError) -> EpsilonsError:
+    """An error that the page which was sent may show. What the server keeps being at fault is told in one place."""
+    if isinstance(error, Unusable):
+        raise error
+    return error
 
 
 def show_refusal(refused: Reply, holder: Holder | None) -> Reply:

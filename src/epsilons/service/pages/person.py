@@ -17,7 +17,7 @@ from epsilons.preferences.odds import OF, count_right, tell_odds
 from epsilons.release.stored import StoredAnswers
 from epsilons.service.gateway import GatewayApp, Visit
 from epsilons.service.holdings import Holding
-from epsilons.service.pages.layout import go_to, show_page
+from epsilons.service.pages.layout import go_to, keep_apart, show_page
 from epsilons.service.serving import Reply, problem
 
 #: So many levels are offered where they have no names: those where most people stand.
@@ -43,7 +43,7 @@ async def change(app: GatewayApp, visit: Visit) -> Reply:
         async with here.turns.short():
             await app.work(lambda: _say(here.refresh(), person, said, visit.fields.get("epsilon", "")))
     except EpsilonsError as error:
-        return await _show(app, visit, here, refused=error)
+        return await _show(app, visit, here, refused=keep_apart(error))
     return go_to(f"/my?done={'withdrawal' if said == _WITHDRAW else 'level'}")
 
 

@@ -8,12 +8,13 @@ from urllib.parse import quote, urlencode
 
 from epsilons.engines.base import NUMBER
 from epsilons.errors import EpsilonsError, PreferenceError, ProtocolError
+from epsilons.measure import Measure
 from epsilons.service import steward as acts
 from epsilons.service.gateway import GatewayApp, Visit, of_dataset
 from epsilons.service.holdings import Holding
 from epsilons.service.keys import ANALYST, OPERATOR, STEWARD
 from epsilons.service.pages import health
-from epsilons.service.pages.analyst import api_of
+from epsilons.service.pages.analyst import api_of, name_unit
 from epsilons.service.pages.asking import FIELDS, list_choices, read_question
 from epsilons.service.pages.charts import draw_change, draw_health
 from epsilons.service.pages.layout import go_to, show_page, to_plain
@@ -88,7 +89,7 @@ async def _show_dataset(
         "reports": reports,
         "told": told,
     }
-    named["unit"] = "rho" if "delta" in found["state"] else "epsilon"
+    named["unit"] = name_unit(Measure.of_text(found["measure"]))
     named |= {"refused": refused, "link": link, "place": place_of(here), "has_file": here.file is not None}
     return show_page(visit, "steward_dataset.html", here.name, json=listed, status=status if refused else 200, **named)
 
@@ -188,7 +189,7 @@ async def show_change(app: GatewayApp, visit: Visit, here: Holding) -> Reply:
             return {**found, "why": error}
         return {**found, "change": change}
 
-    async with here.turns.short():
+    async with here.turns.long():
         found = await app.work(look)
     picture = await app.work(draw_change, found["change"]["errors"]) if found["change"] else None
     query = urlencode({name: value for name, value in asked.items() if value})
@@ -206,7 +207,7 @@ async def tell_change(app: GatewayApp, visit: Visit, here: Holding) -> Reply:
         move = [fields.get(name, "") for name in MOVE]
         return health.tell_change(people, read_question(fields, people), visit.holder.name, move)
 
-    async with here.turns.short():
+    async with here.turns.long():
         return as_json(to_plain(await app.work(look)))
 
 

@@ -31,6 +31,21 @@ if (asking) {
   asking.addEventListener("input", () => { clearTimeout(waiting); waiting = setTimeout(renew, 250); });
   asking.addEventListener("submit", event => { event.preventDefault(); clearTimeout(waiting); renew(); });
 }
+// A long question: its page is fetched again, until there is an answer, or a refusal.
+const again = document.querySelector("[data-again]");
+if (again) {
+  const look = async () => {
+    try {
+      const reply = await fetch(location.href, { headers: { Accept: "text/html" } });
+      if (reply.redirected) return location.replace(reply.url);
+      const found = new DOMParser().parseFromString(await reply.text(), "text/html").querySelector("[data-again]");
+      if (!found) return location.reload();
+      again.firstElementChild.textContent = found.firstElementChild.textContent;
+    } catch { /* The network may come back. */ }
+    setTimeout(look, 2000);
+  };
+  setTimeout(look, 2000);
+}
 // Copy.
 document.addEventListener("click", async event => {
   const button = event.target.closest("button[data-copy]");
