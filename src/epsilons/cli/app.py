@@ -30,6 +30,7 @@ FILES = {
     "serve": ("serve", "keys"),
     "collect": ("collect",),
     "papers": ("papers",),
+    "audit": ("audit",),
     "demo": ("demo",),
 }
 
