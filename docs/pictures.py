@@ -1,4 +1,4 @@
-"""Pictures of the pages, drawn by the library itself: who is who, what a plan shows, what odds an epsilon gives."""
+"""Pictures of the pages, drawn by the library itself: plans, charges, odds, audits."""
 
 from __future__ import annotations
 
@@ -20,6 +20,7 @@ def draw_all(folder: Path) -> None:
     _draw_plan(folder / "picture-plan.svg")
     _draw_odds(folder / "picture-odds.svg")
     _draw_weights(folder / "picture-weights.svg")
+    _save(eps.audit("mean", [0.5, 1.0, 2.0], bounds=(0, 10)).plot(), folder / "picture-audit.svg")
 
 
 def _save(axes: object, path: Path) -> None:
@@ -54,7 +55,8 @@ def _draw_weights(path: Path) -> None:
     names, levels = ("minimum", "threshold", "sample", "weighted"), (0.05, 0.2, 1.0)
     values = np.arange(len(EPSILONS)) % 101
     for place, name in enumerate(names):
-        answer = eps.mean(values, EPSILONS, bounds=(0, 100), spread=50, assume="unrelated", mechanism=name)
+        limit = {"threshold": 0.2} if name == "threshold" else {}
+        answer = eps.mean(values, EPSILONS, bounds=(0, 100), spread=50, assume="unrelated", mechanism=name, **limit)
         axes.bar([p + place * 0.2 for p in range(3)], [answer.charges[one] for one in levels], 0.18, label=name)
     axes.set(xticks=[0.3, 1.3, 2.3], xticklabels=[f"granted {one:g}" for one in levels], ylabel="charged")
     axes.set_title("What one mean costs whom")

@@ -61,6 +61,7 @@ NAV: dict[str, dict[str, str]] = {
         "The papers, measured again": "papers.md",
         "What they claim": "claims.md",
         "What we corrected": "corrections.md",
+        "Audits": "audits.md",
         "Reliability": "reliability.md",
         "Benchmarks": "benchmarks.md",
         "Peers, measured": "peers.md",

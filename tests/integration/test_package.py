@@ -16,6 +16,7 @@ import tarfile
 import tomllib
 import venv
 import zipfile
+from collections.abc import Callable
 from importlib import metadata
 from pathlib import Path
 
@@ -50,6 +51,19 @@ for use, extra in (
         assert f"pip install 'epsilons[{extra}]'" in str(error), error
     else:
         raise AssertionError(f"{use} needs {extra}, and did without")
+"""
+
+#: And then with tables: registered in a ledger that lasts, asked, asked again.
+ON_TABLES = """
+import pyarrow as pa
+import epsilons as eps
+
+table = pa.table({"id": range(300), "wage": [float(n % 60) for n in range(300)], "epsilon": [0.5, 1.0, 2.0] * 100})
+about = {"person": "id", "preferences": eps.Preferences.from_column("epsilon"), "bounds": {"wage": (0, 60)}}
+people = eps.Dataset.register(table, name="wages", version="1", ledger="sqlite:///wages.ledger", **about)
+answer = people.mean("wage", share=0.1, where="wage >= 10")
+assert people.mean("wage", share=0.1, where="wage >= 10").value == answer.value
+people.close()
 """
 
 
@@ -214,35 +228,49 @@ def test_the_citation_names_the_version() -> None:
 
 
 def _pythons() -> dict[str, str | None]:
-    """{version: its interpreter, or None} of every Python that the package claims to run on."""
+    """{version: an interpreter that runs, or None} of every Python that the package claims to run on."""
     claimed = re.findall(r"Python :: (3\.\d+)", "\n".join(PROJECT["classifiers"]))
-    own = f"{sys.version_info[0]}.{sys.version_info[1]}"
-    found: dict[str, str | None] = {}
-    for version in claimed:
-        beside = sorted(Path(sys.base_prefix).parent.glob(f"{version}.*/bin/python3"))
-        found[version] = (
-            sys.executable if version == own else shutil.which(f"python{version}") or next(map(str, beside), None)
-        )
-    return found
+    return {version: next(filter(_is_version(version), _places(version)), None) for version in claimed}
+
+
+def _places(version: str) -> list[str]:
+    """This one, those installed beside it, and what the shell would find."""
+    beside = sorted(Path(sys.base_prefix).parent.glob(f"{version}.*/bin/python3"))
+    return [sys.executable, *map(str, beside), *filter(None, [shutil.which(f"python{version}")])]
+
+
+def _is_version(version: str) -> Callable[[str], bool]:
+    def runs(python: str) -> bool:
+        asked = [python, "-c", "import sys; print('%d.%d' % sys.version_info[:2])"]
+        done = subprocess.run(asked, capture_output=True, text=True, check=False)
+        return done.returncode == 0 and done.stdout.strip() == version
+
+    return runs
 
 
 @pytest.mark.soak
-@pytest.mark.parametrize("version", _pythons())
+@pytest.mark.parametrize("version", re.findall(r"Python :: (3\.\d+)", "\n".join(PROJECT["classifiers"])))
 def test_the_wheel_installs_and_answers_on_every_python_that_is_claimed(
     version: str, built: tuple[Path, Path], tmp_path: Path
 ) -> None:
     python = _pythons()[version]
-    if python is None or subprocess.run([python, "-c", ""], capture_output=True, check=False).returncode:
+    if python is None:
         pytest.skip(f"there is no Python {version} here")
     subprocess.run([python, "-m", "venv", str(tmp_path / "env")], check=True)
     inside = tmp_path / "env" / "bin" / "python"
-    got = subprocess.run(
-        [inside, "-m", "pip", "install", "-q", "-c", str(ROOT / "constraints.txt"), str(built[0])],
-        capture_output=True, text=True, check=False,
-    )  # fmt: skip
-    if got.returncode:
-        pytest.skip(f"pip cannot install here: {got.stderr[-300:]}")
+    _install(inside, str(built[0]))
     done = _run(inside, "-W", "error", "-c", TRIED, folder=tmp_path)
     assert done.returncode == 0, done.stderr
     demo = _run(inside, "-m", "epsilons", "demo", folder=tmp_path)
     assert (demo.returncode, demo.stderr) == (0, "")
+    _install(inside, f"{built[0]}[tables]")
+    done = _run(inside, "-W", "error", "-c", ON_TABLES, folder=tmp_path)
+    assert done.returncode == 0, done.stderr
+
+
+def _install(python: Path, what: str) -> None:
+    constraints = ["-c", str(ROOT / "constraints.txt")]
+    command = [str(python), "-m", "pip", "install", "-q", *constraints, what]
+    got = subprocess.run(command, capture_output=True, text=True, check=False)
+    if got.returncode:
+        pytest.skip(f"pip cannot install here: {got.stderr[-300:]}")

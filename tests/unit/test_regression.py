@@ -376,3 +376,30 @@ def test_the_error_of_a_model_knows_where_nothing_shows(people: int, slope: floa
         squares.append(off[0] ** 2 + float(off[1:] @ off[1:]) / 3)
         stated.append(math.sqrt(loss.error))
     assert 1 / 1.5 <= np.mean(stated) / math.sqrt(np.mean(squares)) <= 1.9
+
+
+def test_the_error_of_a_model_names_what_it_takes_for_usual() -> None:
+    """Of slopes that noise hides nothing is known; on the scale of the target, or of probabilities."""
+    X, y, epsilons = people(500)
+    line = eps.linear_regression(X, y, epsilons, **BOUNDS, entropy=seeded(1))
+    usual = "a feature whose effect the noise hides moves predictions by at most 11.2 across its bounds"
+    assert line.assumption.endswith(f", and {usual}")
+    worst = eps.linear_regression(
+        X, y, epsilons, **BOUNDS, complete=True, assume="nothing", spread=10, entropy=seeded(1)
+    )
+    assert f"however preferences and values relate, if {usual} (" in str(worst)
+    odds = eps.plan("logistic_regression", epsilons, bounds_X=(0, 1))
+    assert "by at most 0.224 across" in odds.assumption
+
+
+def test_a_model_of_which_nothing_is_assumed_states_the_error_of_its_own_sums() -> None:
+    """Of a feature in which people differ little; the plan's guess that it is uniform was stated, a third of this."""
+    X = np.random.default_rng(3).normal(0.5, 0.05, (3_000, 1))
+    asked = {"bounds_X": (0, 1), "bounds_y": (0, 100), "complete": True}
+    y, found = 30 + 20 * X[:, 0], []
+    for seed in range(20):
+        model = eps.linear_regression(X, y, 0.5, **asked, assume="nothing", entropy=seeded(seed))
+        off = model.value["intercept"] - 30 + (model.value["x1"] - 20) * X[:, 0]
+        found.append((np.mean(off**2), model.error))
+    squares, stated = np.mean(found, axis=0)
+    assert 1 / 1.5 <= stated / math.sqrt(squares) <= 1.5

@@ -6,7 +6,7 @@ targets stray from the exact model by `spread`. After: by the noisy sums themsel
 
 import math
 from dataclasses import replace
-from typing import Any, cast
+from typing import Any, ClassVar, cast
 
 from epsilons.accuracy.additive import Effect, Errors, SumAccuracy
 from epsilons.preferences import Levels
@@ -22,6 +22,8 @@ class ModelAccuracy(SumAccuracy):
 
     A model is of those who count: noise weighs the more the fewer they are, and so does who of them has which weight.
     """
+
+    worst_after: ClassVar[bool] = True
 
     def expected_errors(self, question: Question, effect: Effect, moments: Moments) -> Floats:
         return super().expected_errors(question, effect, replace(moments, variance=moments.variance / _part(effect)))
@@ -42,7 +44,10 @@ class ModelAccuracy(SumAccuracy):
         if not loss.somebody:
             return None
         moments = statistic.strayed(question, loss)
-        expected = float(self.expected_errors(question, effect, moments))
+        nothing = math.isinf(question.assume)
+        expected = float(
+            self.worst_errors(question, effect) if nothing else self.expected_errors(question, effect, moments)
+        )
         before = max(expected**2 - float(self.noise(effect, moments)), 0.0)
         return min(math.sqrt(before + statistic.unit**2 * loss.error), statistic.max_error)
 

@@ -217,6 +217,14 @@ class Weighing(Mechanism):
         return question.statistic.distribution(question, weighting_of(self, question, people.levels), people)
 
 
+def tell_loss(question: Question, nano: int | Fraction) -> str:
+    """A loss as people pay for it, whatever share of their grants that is: an epsilon, or a rho."""
+    rate, whole = question.rate, math.ceil(nano)
+    if rate is None:
+        return f"{float(nano) / NANO:.4g}"
+    return f"a rho of {(rate.cost(whole) or 0) / rate.measure.one:.4g}"
+
+
 # What is worked out about a roster ---------------------------------------------------------------------------------
 
 

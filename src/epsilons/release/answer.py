@@ -285,6 +285,8 @@ def make_release(
     answer = mechanism.draw(question, people, entropy)
     stated = mechanism.stated_error(question, levels, answer)
     models = mechanism.error_bars(question, levels, answer)
+    # Where neither an error nor an interval is stated, nothing rests on a condition.
+    told = models or any(stated.values() if isinstance(stated, dict) else (stated,))
     own = mechanism.caveats
     if question.groups:
         groups = ", ".join(f"{to_epsilon(g):.6g} for {i}" for i, g in enumerate(question.groups, 1))
@@ -298,7 +300,7 @@ def make_release(
         error=stated,
         mechanism=mechanism.name,
         why=why,
-        assumption=mechanism.condition(question, levels, answer),
+        assumption=mechanism.condition(question, levels, answer) if told else ASSUMPTIONS["nothing"],
         models=models,
         no_interval="" if models else mechanism.why_no_interval(question),
         details=answer.details,

@@ -193,9 +193,10 @@ class Question:
             ends = f"{assume * min(spreads, default=spread):,.4g}", f"{assume * max(spreads, default=spread):,.4g}"
             told = f"no level's expected {what} is further than {' to '.join(dict.fromkeys(ends))} from everyone's{at}"
         rests = self.assume if statistic.family == "variance" else assume  # noise alone rests on none, but bends that
-        if guesses and not math.isfinite(rests):  # a model has no interval
-            return told if statistic.family == "regression" else f"{told}; for a population: {' and '.join(guesses)}"
-        return ", and ".join([told, *guesses])
+        if guesses and not math.isfinite(rests) and not statistic.usual:  # a model has no interval
+            return f"{told}; for a population: {' and '.join(guesses)}"
+        kept = guesses if math.isfinite(rests) else []
+        return ", and ".join([told, *kept, *statistic.usual])
 
     @classmethod
     def of(
@@ -246,6 +247,7 @@ class Statistic(ABC):
     has_bracket: bool = False  # whether a part of every epsilon pays for an interval of its own
     one_each: bool = False  # whether it counts people, everyone at most once in all
     trusted: ClassVar[dict[str, str]] = {}  # guesses that errors rest on also after an answer, in words
+    usual: tuple[str, ...] = ()  # what errors take for usual, also after an answer, in words
     no_interval: str = ""  # why there is none, where a caller decided so
     loss_factor: Fraction = ANY_LOSS  # what a loss e costs of a concentrated account, as a multiple of e^2
 

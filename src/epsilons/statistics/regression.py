@@ -203,6 +203,12 @@ class Regression(Average):
         return self.guess(question)
 
     @property
+    def usual(self) -> tuple[str, ...]:  # type: ignore[override]
+        """Of slopes that do not show above the noise nothing is known: their errors are those of usual ones."""
+        across = 2 * self.unit * math.sqrt(WEIGHT_SQUARE)
+        return (f"a feature whose effect the noise hides moves predictions by at most {across:.3g} across its bounds",)
+
+    @property
     def unit(self) -> float:
         """What one step on [-1, 1] of a prediction is worth."""
         return float(self.span[1] / 2 - self.span[0] / 2)

@@ -43,8 +43,8 @@ def test_on_arrays(predicted: Counter[str], statistic: str, mechanism: str, assu
     options: dict[str, Any] = {"bounds": (0, 100), "spread": spread, "mechanism": mechanism, "assume": assume}
     options["complete"] = mechanism == "mixed"
     getattr(eps, statistic)(list(range(120)), EPSILONS, **options)
-    assert predicted
-    assert max(predicted.values()) == 1, predicted
+    assert predicted or (statistic, mechanism) == ("mean", "mixed")  # whose error is that of what was released
+    assert max(predicted.values(), default=1) == 1, predicted
 
 
 def test_on_a_table(predicted: Counter[str]) -> None:
