@@ -16,7 +16,7 @@ from epsilons.ledger.balances import Anew, Remaining, Statement
 from epsilons.ledger.consent import Term
 from epsilons.ledger.ledger import Ledger
 from epsilons.ledger.values import Enrolment, Past, Registration, list_active
-from epsilons.measure import PLAIN, Measure
+from epsilons.measure import NANO, PLAIN, Measure
 from epsilons.release.door import asked_of
 
 # What is done --------------------------------------------------------------------------------------------------------
@@ -41,15 +41,15 @@ def say_levels(people: Registry | Registered, said: Mapping[Any, Any], anew: boo
 
 
 def set_quota(ledger: Ledger, analyst: str, epsilon: float | None, questions: int | None) -> None:
-    """At most so much epsilon, and so many questions, by a name; None of either lifts it."""
+    """At most so much epsilon, or the rho it is worth, and so many questions, by a name; None of either lifts it."""
     try:
         most = None if epsilon is None else check_real(epsilon)
     except TypeError:
         most = math.nan
     if most is not None and not 0 <= most < math.inf:
         raise LedgerError("This quota cannot be kept.", rule="A quota is a number from 0, or none.", suggest="0.5")
-    nano = None if most is None else int(Decimal(repr(most)) * _measure(ledger).one)
-    ledger.set_quota(analyst, nano=nano, questions=questions)
+    nano = None if most is None else int(Decimal(repr(most)) * NANO)
+    ledger.set_quota(analyst, nano=_measure(ledger).units(nano) if nano else nano, questions=questions)
 
 
 # What is told --------------------------------------------------------------------------------------------------------
@@ -126,8 +126,8 @@ def tell_quotas(ledger: Ledger) -> list[dict[str, Any]]:
     """What analysts may use, and have used."""
     measure = _measure(ledger)
     return [
-        {"analyst": quota.analyst, "epsilon": _amount(quota.nano, measure), "questions": quota.questions}
-        | {"used_epsilon": measure.amount(quota.used_nano), "used_questions": quota.used_questions}
+        {"analyst": quota.analyst, "epsilon": _worth(quota.nano, measure), "questions": quota.questions}
+        | {"used_epsilon": _worth(quota.used_nano, measure), "used_questions": quota.used_questions}
         for quota in ledger.quotas()
     ]
 
@@ -168,6 +168,11 @@ def _measure(ledger: Ledger) -> Measure:
 
 def _finite(granted: int | None, measure: Measure) -> float | None:
     return None if granted is None else measure.grant(granted)
+
+
+def _worth(units: int | None, measure: Measure) -> float | None:
+    """In epsilon, also where rho is counted."""
+    return None if units is None else measure.epsilon(units) / NANO
 
 
 def _amount(units: int | None, measure: Measure) -> float | None:

@@ -16,7 +16,8 @@ from epsilons.dataset.methods import Questions
 from epsilons.dataset.question import registered_keys
 from epsilons.engines.base import NUMBER, TRUTH
 from epsilons.errors import Argument, PlanError
-from epsilons.planner.budget import DEFAULT_DELTA, DEFAULT_QUESTIONS, BudgetPlan, plan_budget
+from epsilons.measure import Measure
+from epsilons.planner.budget import DEFAULT_QUESTIONS, BudgetPlan, find_delta, plan_budget
 
 
 class Asking(Questions):
@@ -75,14 +76,16 @@ class Asking(Questions):
         return Relation.bought_by(self.mean(column, share=share, **asked))
 
     def budget(
-        self, questions: int = DEFAULT_QUESTIONS, *, column: str | None = None, delta: float = DEFAULT_DELTA
+        self, questions: int = DEFAULT_QUESTIONS, *, column: str | None = None, delta: float | None = None
     ) -> BudgetPlan:
         """How far a count or a mean will be off if so many questions are asked, under each kind of account. Free.
 
         From what people granted alone, whatever was spent. A mean is one of `column`, which has registered bounds, or
-        without one a part of the width of any bounds. `delta` is that of a concentrated account (zcdp).
+        without one a part of the width of any bounds. `delta` is that of a concentrated account (zcdp); the ledger's
+        own, or a millionth.
         """
-        levels = self.describe().levels
+        told = self.describe()
+        own, levels = Measure.of_text(told.measure).delta, told.levels
         about: dict[str, Any] = {}
         if column is not None:
             about = {"column": (name := self._facts.schema.number(column).name)}
@@ -92,7 +95,7 @@ class Asking(Questions):
             low, high = self._facts.bounds[name]
             about |= {"width": high - low}
         known = [one.epsilon for one in levels], [one.people for one in levels]
-        return plan_budget(*known, questions, delta=delta, **about)
+        return plan_budget(*known, questions, delta=find_delta(delta, own), **about)
 
     def __str__(self) -> str:
         return str(self.describe())

@@ -19,7 +19,7 @@ from epsilons.errors import Argument, DataError, EpsilonsError, PlanError, Prefe
 from epsilons.guarantee import to_epsilon
 from epsilons.ledger.consent import PUBLIC_CODE, WITHDRAW_CODE
 from epsilons.ledger.values import Digests, Enrolment, LedgerGoneError, NoLedgerError, tell_waiting
-from epsilons.planner.budget import BudgetPlan, plan_budget
+from epsilons.planner.budget import BudgetPlan, find_delta, plan_budget
 from epsilons.preferences import Preferences, name_grant
 
 if TYPE_CHECKING:
@@ -127,7 +127,7 @@ def look_over(
         book.close()
 
 
-def foresee_budget(path: str, questions: int, column: str | None, delta: float) -> BudgetPlan:
+def foresee_budget(path: str, questions: int, column: str | None, delta: float | None) -> BudgetPlan:
     """The budget plan of a dataset file that is not registered yet: by what people ask for in it."""
     from epsilons.dataset.declared import arguments_of
 
@@ -140,7 +140,7 @@ def foresee_budget(path: str, questions: int, column: str | None, delta: float) 
         low, high = arguments["bounds"][column]
         about = {"column": column, "width": high - low}
     known = [epsilon for _, epsilon, _ in seen.levels], [people for *_, people in seen.levels]
-    return plan_budget(*known, questions, delta=delta, **about)
+    return plan_budget(*known, questions, delta=find_delta(delta, arguments.get("delta")), **about)
 
 
 class _Reader:

@@ -10,6 +10,7 @@ Sorted = NDArray[np.bytes_]
 Codes = NDArray[np.integer]
 #: Numbers of so wide a range are told apart by counting, without sorting.
 _COUNTED = 1 << 20
+_PIECE = 1 << 20
 
 
 def as_sorted(people: NDArray[np.uint8]) -> Sorted:
@@ -95,12 +96,18 @@ def tell_apart(numbers: NDArray[np.integer]) -> tuple[Codes, NDArray[np.unsigned
     if high - low >= _COUNTED:
         distinct, places = np.unique(numbers, return_inverse=True)
         return distinct.astype(np.int64), places.astype(np.min_scalar_type(len(distinct)))
-    from_low = numbers - low if low else numbers
-    there = np.bincount(from_low, minlength=1) > 0
+    # Some at a time: numpy counts and picks by numbers of 64 bits, and would make them of all at once.
+    pieces = [slice(start, start + _PIECE) for start in range(0, len(numbers), _PIECE)]
+    there = np.zeros(high - low + 1, bool)
+    for piece in pieces:
+        there[numbers[piece].astype(np.intp) - low] = True
     distinct = np.flatnonzero(there)
     place_of = np.zeros(len(there), np.min_scalar_type(len(distinct)))
     place_of[distinct] = np.arange(len(distinct))
-    return distinct + low, place_of[from_low]
+    places = np.empty(len(numbers), np.min_scalar_type(len(distinct)))
+    for piece in pieces:
+        places[piece] = place_of[numbers[piece].astype(np.intp) - low]
+    return distinct + low, places
 
 
 def number_apart(*columns: Codes) -> NDArray[np.unsignedinteger]:

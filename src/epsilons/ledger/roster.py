@@ -110,7 +110,7 @@ def _read_words(datasets: str) -> tuple[tuple[tuple[int, str], ...], tuple[tuple
 
 def hash_people(people: Sorted) -> str:
     """One text for a set of people, who are sorted."""
-    return hashlib.sha256(people.tobytes()).hexdigest()
+    return hashlib.sha256(np.ascontiguousarray(people).view(np.uint8).data).hexdigest()
 
 
 @dataclass(frozen=True, eq=False)

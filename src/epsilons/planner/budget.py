@@ -19,6 +19,8 @@ from epsilons.arguments.checks import LEAST_SHARE, check_whole
 from epsilons.arguments.options import DEFAULT_ASSUME, DEFAULT_SHARE
 from epsilons.display import Sheet, Shown, show
 from epsilons.errors import Argument, PlanError
+from epsilons.measure import Measure, check_delta
+from epsilons.preferences import to_nano
 from epsilons.statistics.base import Floats
 
 #: Of a concentrated account, unless the steward says otherwise.
@@ -111,12 +113,12 @@ def plan_budget(
     if often > MOST_QUESTIONS:
         rule = f"A share is at least {float(LEAST_SHARE):g}, so that there is room for {MOST_QUESTIONS:,} at most."
         raise PlanError("So many questions cannot be asked.", rule=rule, suggest=Argument("questions", MOST_QUESTIONS))
-    if not 0 < delta < 1:
-        raise PlanError("The delta is no chance.", rule="It lies between 0 and 1.", suggest=Argument("delta", 1e-6))
+    measure = Measure(check_delta(delta))
     if not any(math.isfinite(epsilon) for epsilon in epsilons):
         raise PlanError("There is nothing to plan.", rule="Everyone is public: answers are exact.")
     granted, people = np.array(epsilons, float), np.array(sizes, float)
-    rho = np.array([find_rho(one, delta) for one in granted.tolist()])
+    units = [None if nano is None else measure.units(nano) for nano in map(to_nano, granted.tolist())]
+    rho = np.array([math.inf if one is None else measure.amount(one) for one in units])
 
     def forecast(account: str, number: int) -> Forecast:
         budgets, noise = (granted / number, 2.0) if account == "pure" else (np.sqrt(2 * rho / number), 1.0)
@@ -129,18 +131,9 @@ def plan_budget(
     return BudgetPlan(often, int(people.sum()), delta, assume, column, width, rows, curve)
 
 
-def find_rho(epsilon: float, delta: float) -> float:
-    """The largest rho of which rho-zCDP implies (epsilon, delta); infinite for public people.
-
-    The least over alpha > 1 of exp((alpha - 1)(alpha rho - epsilon) - ln(alpha - 1) + alpha ln(1 - 1/alpha)) is at most
-    delta (Canonne et al. 2020, Proposition 12 and Corollary 13). In floats: a forecast charges nobody.
-    """
-    if math.isinf(epsilon):
-        return math.inf
-    over = np.geomspace(1e-4, 1e7, 20_000)  # alpha - 1
-    tail = -np.log(over) + (1 + over) * np.log(over / (1 + over)) - math.log(delta)
-    # At a given alpha the condition is linear in rho.
-    return float(np.max((epsilon - tail / over) / (1 + over)))
+def find_delta(given: float | None, own: Any) -> float:
+    """The delta that was asked for; else that of the account itself, where it has one."""
+    return given if given is not None else DEFAULT_DELTA if own is None else float(own)
 
 
 def best_error(budgets: Floats, sizes: Floats, reach: float, spread: float, noise: float, assume: float) -> float:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from fractions import Fraction
 from pathlib import Path
 from typing import Any
@@ -12,7 +12,7 @@ import pyarrow as pa
 import pytest
 
 import epsilons as eps
-from epsilons.dataset.accounts import register_declared
+from epsilons.dataset.accounts import register_declared, set_quota, tell_quotas
 from epsilons.errors import BudgetExceeded, EpsilonsError, LedgerError, PlanError, PreferenceError
 from epsilons.guarantee import compose_all
 from epsilons.measure import FEMTO, Measure, rho_of
@@ -217,3 +217,64 @@ def test_an_error_is_reached_with_less_of_an_account() -> None:
         assert answer.error == pytest.approx(8.0, rel=0.05)
         with pytest.raises(PlanError, match="out of reach"):
             people.mean("wage", error=0.001, assume="unrelated")
+
+
+def test_an_analysts_quota_is_in_epsilon_whatever_is_counted(people: eps.Dataset) -> None:
+    """Of an epsilon of .5 a third of its rho is used up by a third of .5, not by a third of a rho."""
+    set_quota(people.ledger, "office", 0.5, None)
+    (told,) = tell_quotas(people.ledger)
+    assert (told["epsilon"], told["used_epsilon"]) == (0.5, 0.0)
+    people.mean("wage", share=0.3, mechanism="minimum", analyst="office")  # a third of the rho of .1
+    (told,) = tell_quotas(people.ledger)
+    assert told["used_epsilon"] == pytest.approx(0.0528, abs=5e-4)
+    with pytest.raises(EpsilonsError, match="quota"):
+        people.mean("wage", share=0.6, mechanism="stretching", analyst="office")  # most of the rho of 1
+
+
+RNG = np.random.default_rng(8)
+GRANTS = RNG.choice([0.3, 1.0, 2.0], 300)
+NUMBERS, BITS = RNG.uniform(0, 10, 300), RNG.integers(0, 2, 300)
+WIDE: dict[str, Any] = {"bounds": (0, 10), "complete": True}
+MODEL: dict[str, Any] = {"bounds_X": ([0], [10])}
+ARRAYS: dict[str, tuple[Callable[..., Any], tuple[str, ...]]] = {
+    "count": (lambda **k: eps.count(BITS, GRANTS, **k), ("minimum", "threshold", "robust", "weighted", "mixed")),
+    "sum": (lambda **k: eps.sum(NUMBERS, GRANTS, **WIDE, **k), ("minimum", "threshold", "robust", "weighted", "mixed")),
+    "mean": (
+        lambda **k: eps.mean(NUMBERS, GRANTS, **WIDE, **k),
+        ("minimum", "threshold", "robust", "weighted", "mixed"),
+    ),
+    "variance": (lambda **k: eps.variance(NUMBERS, GRANTS, **WIDE, **k), ("minimum", "threshold", "weighted")),
+    "histogram": (
+        lambda **k: eps.histogram(NUMBERS, GRANTS, edges=[0, 5, 10], **k),
+        ("minimum", "threshold", "robust", "weighted"),
+    ),
+    "median": (
+        lambda **k: eps.median(NUMBERS, GRANTS, step=0.1, **WIDE, **k),
+        ("minimum", "threshold", "exponential", "weighted", "mixed"),
+    ),
+    "quantile": (
+        lambda **k: eps.quantile(NUMBERS, GRANTS, q=0.3, step=0.1, **WIDE, **k),
+        ("minimum", "threshold", "exponential", "weighted", "mixed"),
+    ),
+    "linear": (
+        lambda **k: eps.linear_regression(NUMBERS[:, None], NUMBERS, GRANTS, bounds_y=(0, 10), **MODEL, **k),
+        ("minimum", "threshold", "weighted"),
+    ),
+    "logistic": (
+        lambda **k: eps.logistic_regression(NUMBERS[:, None], BITS, GRANTS, **MODEL, **k),
+        ("minimum", "threshold", "weighted"),
+    ),
+}
+
+
+@pytest.mark.parametrize("name", ARRAYS)
+@pytest.mark.parametrize("assume", ["unrelated", 0.3, "nothing"])
+def test_arrays_take_a_delta_for_every_statistic_and_mechanism(name: str, assume: Any) -> None:
+    """Whoever is used is charged rho, within what their epsilon is worth."""
+    ask, mechanisms = ARRAYS[name]
+    for mechanism in ("auto", *mechanisms):
+        answer = ask(delta=1e-6, mechanism=mechanism, assume=assume)
+        assert (answer.guarantee.delta, answer.guarantee.measure.name) == (1e-6, "zcdp")
+        for granted, lost in answer.guarantee.losses:
+            assert 0 <= (lost or 0) <= rho_of(granted or 0, DELTA)
+        assert any(lost for _, lost in answer.guarantee.losses)

@@ -70,6 +70,19 @@ def test_everyone_s_past_is_that_of_a_dictionary(connection: Any, few: int, monk
         assert {who for who, all_ in past.items() if all_[-1][0] > line} <= changed.keys()
 
 
+@pytest.mark.parametrize("kind", [np.int8, np.uint8, np.int32, np.int64])
+def test_numbers_are_told_apart_piece_by_piece(kind: type, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Also where the difference of two of them is none of their kind."""
+    monkeypatch.setattr(order, "_PIECE", 7)
+    info = np.iinfo(np.int8 if kind is np.int8 else np.uint8)
+    numbers = np.random.default_rng(3).integers(info.min, info.max + 1, 100).astype(kind)
+    for some in (numbers, numbers[:8], numbers[:0]):
+        distinct, places = np.unique(some, return_inverse=True)
+        found = order.tell_apart(some)
+        assert [one.tolist() for one in found] == [distinct.tolist(), places.tolist()]
+        assert found[1].itemsize == 1
+
+
 def test_rows_that_are_alike_have_a_number_of_their_own() -> None:
     columns = np.random.default_rng(2).integers(-2, 3, (3, 200)) * np.array([[1], [7], [1 << 40]])
     distinct, numbers = np.unique(columns, axis=1, return_inverse=True)

@@ -10,7 +10,7 @@ import pytest
 
 import epsilons as eps
 from epsilons.errors import PlanError
-from epsilons.planner.budget import MOST_QUESTIONS, best_error, find_rho, plan_budget
+from epsilons.planner.budget import MOST_QUESTIONS, best_error, plan_budget
 
 LEVELS, SIZES = (0.01, 0.2, 1.0), (5400, 3700, 900)
 
@@ -24,31 +24,16 @@ def test_rows_of_the_gain_table_in_which_all_pay() -> None:
     assert [row.questions for row in plan_budget([1.0], [10_000], 7).rows] == [7, 7]
 
 
-def test_rho_is_that_of_dp_accounting_to_six_digits_and_never_above() -> None:
-    assert find_rho(1.0, 1e-6) == pytest.approx(0.02435597, rel=1e-6)
-    for epsilon in (0.01, 0.1, 1.0, 10.0):
-        for delta in (1e-4, 1e-6, 1e-9):
-            rho = find_rho(epsilon, delta)
-            assert _delta(rho, epsilon) <= delta * (1 + 1e-9)
-            assert _delta(rho * 1.001, epsilon) > delta
-    assert math.isinf(find_rho(math.inf, 1e-6))
-
-
-def _delta(rho: float, epsilon: float) -> float:
-    """The slow obvious version, on a grid of its own."""
-    alpha = 1 + np.geomspace(1e-3, 1e6, 400_001)
-    told = (alpha - 1) * (alpha * rho - epsilon) - np.log(alpha - 1) + alpha * np.log1p(-1 / alpha)
-    return float(np.exp(told.min()))
-
-
 @pytest.mark.parametrize("assume", [0.0, 0.3])
 @pytest.mark.parametrize("questions", [2, 20])
 def test_a_mean_errs_as_the_planner_says_of_weighted(assume: float, questions: int) -> None:
     epsilons = np.repeat(LEVELS, SIZES)
     asked: dict[str, Any] = {"bounds": (0, 10), "share": 1 / questions, "complete": True}
     planned = eps.plan("mean", epsilons, assume=assume or "unrelated", **asked)["weighted"].error
-    found = plan_budget(LEVELS, SIZES, questions, assume=assume, width=10.0).rows[0]
-    assert found.mean == pytest.approx(planned, rel=0.01)
+    found = plan_budget(LEVELS, SIZES, questions, assume=assume, width=10.0, delta=1e-5).rows
+    assert found[0].mean == pytest.approx(planned, rel=0.01)
+    concentrated = eps.plan("mean", epsilons, assume=assume or "unrelated", delta=1e-5, **asked)["weighted"].error
+    assert found[1].mean == pytest.approx(concentrated, rel=0.01)
 
 
 def test_weights_are_the_best_of_all_that_keep_to_budgets() -> None:
@@ -97,3 +82,7 @@ def test_a_dataset_tells_it_by_what_people_granted_and_says_the_share() -> None:
         assert before.to_dict()["best"] == before.best == "zcdp"
         with pytest.raises(PlanError, match="no registered bounds"):
             people.budget(column="e")
+    lasting: dict[str, Any] = {"measure": "zcdp", "delta": 1e-9}
+    with eps.Dataset(table, person="id", preferences=wishes, ledger="memory", **lasting) as people:
+        assert people.budget().delta == 1e-9
+        assert people.budget(delta=1e-5).delta == 1e-5

@@ -19,6 +19,7 @@ from epsilons.cli.errors import parameters_of, refusing, write_argument
 from epsilons.cli.options import dataset_file, read_bounds
 from epsilons.display import toml_key, toml_value
 from epsilons.errors import Argument, DataError, EpsilonsError, LedgerError, PreferenceError, printable
+from epsilons.measure import MEASURES, PURE
 from epsilons.storage.files import open_private
 
 if TYPE_CHECKING:
@@ -53,11 +54,18 @@ _COLUMNS = {"person": "Which column holds people's ids?", "preferences": "Which 
 @click.option("--table", help="A sheet of a workbook; a table of a database or server.")
 @click.option("--rows-per-person", type=click.IntRange(1), help="So many rows of one person are used at most.")
 @click.option("--version", "version", help="A label for the data's state.")
+@click.option("--public", multiple=True, metavar="COLUMN", help="A column that all may know of everybody.")
+@click.option("--measure", type=click.Choice(MEASURES), default=PURE, help="In what accounts count; for good.")
+@click.option("--delta", type=float, help="Of accounts that count rho (zcdp), such as 1e-6.")
+@click.option("--renews", multiple=True, metavar="LEVEL=PERIOD", help="A level whose grant is one by year, month, ...")
 def init(source: str, out: str, force: bool, **given: Any) -> None:
     """Write a dataset file from public facts only: the names and declared types of a table's columns.
 
     What is missing is asked for on a terminal. No value of the table is read. How a CSV file is written is proposed by
     its first line, and asked: --dialect separator=; --dialect decimal=, --dialect dates=%d.%m.%Y says it.
+
+    Accounts that are to last: --measure zcdp --delta 1e-6 counts rho instead of epsilon (epsilons budget compares
+    them), and --renews open=year makes a level's grant one by year.
 
     \b
     Example:
@@ -167,6 +175,7 @@ COMMANDS = {"init": init, "register": register, "check": check, "sync": sync}
 
 def _draft(source: str, beside: Path, given: Mapping[str, Any]) -> str:
     """The text of a dataset file that lies in the directory `beside`."""
+    from epsilons.dataset.public import check_public
     from epsilons.engines.duckdb import DuckDB
     from epsilons.engines.postgresql import is_address
     from epsilons.engines.sources import has_types
@@ -201,6 +210,8 @@ def _draft(source: str, beside: Path, given: Mapping[str, Any]) -> str:
         numbers = [c.name for c in schema.values() if c.family == "number" and c not in (person, column)]
         found = {schema.bounded(name).name: pair for name, pair in pairs.items()} or _ask_bounds(numbers)
         rows = given["rows_per_person"] or _ask_rows()
+        public = [check_public(schema.find(name), person.name).name for name in given["public"]]
+        lasting = _read_lasting(given, person.name, named)
     finally:
         engine.close()
     path = source if server else os.path.relpath(os.path.abspath(source), beside)
@@ -215,6 +226,8 @@ def _draft(source: str, beside: Path, given: Mapping[str, Any]) -> str:
         'neighbors = "absent"      # or "replace"; fixed for the life of the ledger',
         f"ledger = {toml_value(f'sqlite:///{stem}.ledger')}",
         "complete = []             # columns in which nothing is missing",
+        *([f"public = {toml_value(public)}"] if public else []),
+        *(f"{name} = {toml_value(said)}" for name, said in lasting.items()),
         "",
         "[preferences]",
         f"column = {toml_value(column.name)}",
@@ -233,6 +246,19 @@ def _draft(source: str, beside: Path, given: Mapping[str, Any]) -> str:
         *(f"# {toml_key(name)} = [0, 100]" for name in numbers if name not in found),
     ]
     return "\n".join(lines) + "\n"
+
+
+def _read_lasting(given: Mapping[str, Any], person: str, levels: Mapping[str, str]) -> dict[str, Any]:
+    """Measure, delta and periods of levels, checked as a registration checks them; nothing of what is usual."""
+    from epsilons.dataset.registering import Declared
+    from epsilons.ledger.renewal import check_renews
+
+    renews = dict(_split(text, Argument("renews", {"open": "year"})) for text in given["renews"])
+    measure, delta = given["measure"], given["delta"]
+    Declared("people", person, measure=measure, delta=delta)
+    epsilons = {name: math.inf if text == "public" else float(_epsilon(text)) for name, text in levels.items()}
+    found = {} if delta is None else {"measure": measure, "delta": delta}
+    return {**found, "renews": check_renews(renews, epsilons)} if renews else found
 
 
 def _terminal() -> bool:

@@ -167,9 +167,9 @@ def list_flags(found: Relation) -> list[str]:
 @options.dataset_file
 @click.option("--questions", type=int, default=10, show_default=True, help="How many, all alike.")
 @click.option("--column", help="Of which a mean is told; without one, as a part of the width of any bounds.")
-@click.option("--delta", type=float, default=1e-6, show_default=True, help="That of a concentrated account (zcdp).")
+@click.option("--delta", type=float, help="That of a concentrated account; the ledger's own, or 1e-6.")
 @output.as_json
-def budget(dataset: str, questions: int, column: str | None, delta: float, as_json: bool) -> None:
+def budget(dataset: str, questions: int, column: str | None, delta: float | None, as_json: bool) -> None:
     """Say what error a count or a mean will have if so many questions are asked. Free; also before registering.
 
     \b
