@@ -28,6 +28,7 @@ FILES = {
     "person": ("person",),
     "ledger": ("ledger",),
     "serve": ("serve", "keys"),
+    "witness": ("witness",),
     "collect": ("collect",),
     "papers": ("papers",),
     "audit": ("audit",),
