@@ -34,7 +34,7 @@ LEVELS = ("--level", "strict=0.05", "--level", "standard=0.2", "--level", "open=
 
 
 #: What analysts type.
-ASKING = {*(name.replace("_", "-") for name in CATALOGUE), "plan", "relation", "budget", "sql"}
+ASKING = {*(name.replace("_", "-") for name in CATALOGUE), "plan", "relation", "budget", "sql", "batch"}
 ASKING_LEDGERS = {"show", "answers"}
 #: For what stewards type, which is the same wherever analysts are.
 steward = pytest.mark.parametrize("home", ["here"], indirect=True, scope="module")
@@ -531,9 +531,12 @@ def lines_of(text: str) -> list[str]:
 
 #: Commands whose help texts are about one dataset file.
 EXAMPLES = (
+    "batch",
     "budget",
     "check",
+    "correlation",
     "count",
+    "covariance",
     "histogram",
     "kth-largest",
     "linear-regression",
