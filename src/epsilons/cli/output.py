@@ -124,11 +124,10 @@ def agree(price: str) -> bool:
     return False
 
 
-def tell_price(people: Asking, row: Any) -> str:
+def tell_price(left: Remaining, names: Mapping[float, str], row: Any) -> str:
     """A row of a plan as the price of an answer: the error to expect, what each level is charged, what is left."""
-    names = {level.epsilon: level.name for level in people.describe().levels}
     error = "" if row.error is None else f", expected error {show(row.error)}"
-    table = _price(people.remaining(), dict(row.charges), names, "would be charged")
+    table = _price(left, dict(row.charges), names, "would be charged")
     return f"By {row.mechanism}{error}.\n{table}"
 
 

@@ -19,9 +19,11 @@ from epsilons.statistics.entry import Entry
 
 if TYPE_CHECKING:
     from epsilons.accuracy.relation import Relation
+    from epsilons.dataset import Dataset
     from epsilons.dataset.asking import Asking
     from epsilons.dataset.batch import Batch
     from epsilons.planner.guesses import Known
+    from epsilons.remote.client import RemoteDataset
 
 
 def _command(entry: Entry) -> click.Command:
@@ -49,7 +51,7 @@ def _command(entry: Entry) -> click.Command:
     return click.command(entry.name.replace("_", "-"), short_help=entry.help)(options.apply_all(taken)(ask))
 
 
-def _agreed(people: Asking, entry: Entry, asked: dict[str, Any]) -> bool:
+def _agreed(people: Dataset | RemoteDataset, entry: Entry, asked: dict[str, Any]) -> bool:
     """Whether a question may be charged: with its price, where it has one. What is stored or on the roster is free."""
     from epsilons.dataset.attempt import NothingToPlanError
 
@@ -62,7 +64,8 @@ def _agreed(people: Asking, entry: Entry, asked: dict[str, Any]) -> bool:
         plan = people.plan(entry.name, named.pop(about, None), **named, past=False)
     except NothingToPlanError:
         return True
-    return output.agree(output.tell_price(people, plan[asked.get("mechanism", "auto")]))
+    names = {level.epsilon: level.name for level in people.describe().levels}
+    return output.agree(output.tell_price(people.remaining(), names, plan[asked.get("mechanism", "auto")]))
 
 
 def _show_plan(people: Asking, entry: Entry, asked: dict[str, Any], as_json: bool) -> None:
