@@ -45,7 +45,7 @@ class Site:
     head: Path
 
     def open(self) -> Ledger:
-        return epsilons.ledger.open(self.url, anchor=self.head)
+        return epsilons.ledger.open(self.url, witness=self.head)
 
 
 @pytest.fixture(params=["sqlite", pytest.param("postgresql", marks=pytest.mark.integration)])

@@ -70,6 +70,12 @@ FIGURES = {
         "the same on tables, with several rows a person, conditions and groups",
         "random pairs",
     ),
+    "figure_5": Figure(
+        5,
+        "ledgers that were restored, forked, or edited by one bit: refused, on SQLite and on PostgreSQL",
+        "ledgers",
+        "all refused",
+    ),
     "figure_6": Figure(
         6,
         "one request to a gateway, repeated, also at once and after its worker has died: one charge, one answer",
@@ -119,6 +125,12 @@ FIGURES = {
         "forms and addresses of a gateway's pages, with fields that nobody means: no fault of its own",
         "forms",
     ),
+    "figure_12_witness": Figure(
+        12,
+        "requests to a witness, signed by its ledgers, by others and by nobody, changed and cut: no fault of its own, "
+        "and no head that goes back or that its ledger did not sign",
+        "requests",
+    ),
     "figure_13_gateway": Figure(
         13,
         "two worlds behind a gateway that differ in one private bit, hostile conditions and ones that take 5 ms more "
@@ -146,6 +158,13 @@ FIGURES = {
         "the same with grants that are renewed each month, once each, though the clock is ten days behind every "
         "seventh day",
         "days",
+    ),
+    "figure_16": Figure(
+        16,
+        "a ledger is put back to an older copy while 8 processes ask, some of them killed: refused to every one of "
+        "them, and to whoever comes new, through the witness; on SQLite and on PostgreSQL",
+        "rollbacks",
+        "all refused",
     ),
     "figure_17": Figure(
         17,

@@ -9,18 +9,20 @@ from __future__ import annotations
 import hashlib
 import json
 import os
+import pickle
 import signal
 import subprocess
 import sys
 import tempfile
-from collections.abc import Callable
+import time
+from collections.abc import Callable, Sequence
 from contextlib import closing
 from fractions import Fraction
 from pathlib import Path
 from typing import Any
 
 import epsilons.ledger
-from epsilons.errors import BudgetExceeded
+from epsilons.errors import BudgetExceeded, LedgerError
 from epsilons.ledger import StalePlanError
 from epsilons.ledger.ledger import Ledger
 from support import faults
@@ -77,6 +79,44 @@ def ask(book: Ledger, job: dict[str, Any], note: Note) -> None:
         note("released", name, answer.hex())
 
 
+def ask_again(book: Ledger, job: dict[str, Any], note: Note) -> None:
+    """Ask, wait until the ledger was put back, and ask something new: a refusal is noted."""
+    flags = Path(job["flags"])
+    wait_for(flags / "copied")
+    ask(book, job, note)
+    (flags / f"ready {job['name']}").touch()
+    wait_for(flags / "back")
+    for turn in ("as it is", "opened anew"):
+        try:
+            if turn == "opened anew":
+                book = epsilons.ledger.open(job["url"], witness=job["anchor"])
+            ask(book, {"questions": [f"{job['questions'][0]} {turn}"]}, note)
+        except LedgerError:
+            note("refused", turn)
+        finally:
+            book.close()
+
+
+def roll_back(book: Ledger, job: dict[str, Any], note: Note) -> None:
+    """Copy the ledger, wait until clients have asked, and put the copy back."""
+    from support.ledger_copies import copied, put_back
+
+    flags, kept = Path(job["flags"]), copied(job["url"])
+    (flags / "copied").touch()
+    for name in job["names"]:
+        wait_for(flags / f"ready {name}")
+    newest = copied(job["url"])
+    put_back(job["url"], kept)
+    (flags / "back").touch()
+    (flags / "newest").write_bytes(pickle.dumps(newest))
+    note("back")
+
+
+def wait_for(path: Path) -> None:
+    while not path.exists():
+        time.sleep(0.01)
+
+
 def client(job: dict[str, Any], notes: Path) -> None:
     """The life of one process."""
     file = os.open(notes, os.O_WRONLY | os.O_CREAT | os.O_APPEND)
@@ -85,8 +125,9 @@ def client(job: dict[str, Any], notes: Path) -> None:
         os.kill(job["test"], 0)  # raises once the test is gone: nobody would read on, and a long run must not go on
         os.write(file, (json.dumps(words) + "\n").encode())
 
-    book = epsilons.ledger.open(job["url"], anchor=job.get("anchor"))
-    {"spend": spend, "ask": ask}[job["work"]](book, job, note)
+    book = epsilons.ledger.open(job["url"], witness=job.get("anchor"))
+    {"spend": spend, "ask": ask, "ask again": ask_again, "roll back": roll_back}[job["work"]](book, job, note)
+    book.close()
     note("done")
 
 
@@ -111,9 +152,19 @@ def start(job: dict[str, Any], notes: Path) -> int:
     return child
 
 
-def watch(child: int) -> str:
-    """Wait for the end; a client that stands still at its place is killed."""
-    _, status = os.waitpid(child, os.WUNTRACED)
+def watch(children: Sequence[int]) -> list[str]:
+    """Wait for all to end; a client that stands still at its place, where others may wait for it, is killed."""
+    ends: dict[int, str] = {}
+    while len(ends) < len(children):
+        for child in (one for one in children if one not in ends):
+            ended, status = os.waitpid(child, os.WUNTRACED | os.WNOHANG)
+            if ended:
+                ends[child] = _end(child, status)
+        time.sleep(0.005)
+    return [ends[child] for child in children]
+
+
+def _end(child: int, status: int) -> str:
     if os.WIFSTOPPED(status):
         os.kill(child, signal.SIGKILL)
         os.waitpid(child, 0)
@@ -129,7 +180,7 @@ def main() -> None:
         for number, jobs in enumerate(rounds):
             files = [Path(folder) / f"{number}-{place}" for place in range(len(jobs))]
             children = [start({**job, "test": test}, file) for job, file in zip(jobs, files, strict=True)]
-            ends = [watch(child) for child in children]
+            ends = watch(children)
             lines = [[json.loads(x) for x in f.read_text().splitlines()] if f.exists() else [] for f in files]
             told.append([{"end": end, "notes": seen} for end, seen in zip(ends, lines, strict=True)])
     print(json.dumps(told))

@@ -29,8 +29,10 @@ FILES = {
     "person": ("person",),
     "ledger": ("ledger",),
     "serve": ("serve", "keys"),
+    "witness": ("witness",),
     "collect": ("collect",),
     "papers": ("papers",),
+    "audit": ("audit",),
     "demo": ("demo",),
 }
 

@@ -57,7 +57,7 @@ def _ask(notes: Console, out: Path) -> tuple[Population, tuple[DemoResult, ...],
         asked: list[DemoResult] = []
         # The ledger is a file, as it would be for real, but one that goes with the demo: so does what is known of it.
         with tempfile.TemporaryDirectory() as folder, state_in(folder):
-            ledger = eps.ledger.open(f"sqlite:///{folder}/wages.ledger", anchor=False)
+            ledger = eps.ledger.open(f"sqlite:///{folder}/wages.ledger", witness=False)
             with population.dataset(ledger, folder) as people:
                 for one in questions.ask_all(population, people):
                     progress.update(steps, advance=1, description=one.question.text)

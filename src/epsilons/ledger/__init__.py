@@ -8,7 +8,8 @@ left to everyone, and what one person is told. In `roster` people join and chang
 few; `losses` puts a floor under accounts whose records are gone; `renewal` begins periods, `rosters` writes down who is
 on which roster; `segments` keeps who stands where, `order` finds them by their digests, which `identity` makes of ids;
 `opening` opens a ledger, also of an older format; `recount` shows that every table is what the journal adds up to by
-`replay`. `tables` is the format on disk; the databases are in `epsilons.storage`.
+`replay`. A head that all clients are held to is kept by a `witness`, over HTTP (`signed`) or in a table (`heads`).
+`tables` is the format on disk; the databases are in `epsilons.storage`.
 
 >>> from fractions import Fraction
 >>> from epsilons import ledger
@@ -31,6 +32,7 @@ b'42'
 from __future__ import annotations
 
 import os
+import warnings
 from typing import TYPE_CHECKING, Literal
 
 from epsilons.errors import Argument, LedgerError
@@ -64,6 +66,7 @@ __all__ = [
 def open(
     url: str | None = None,
     *,
+    witness: str | os.PathLike[str] | Literal[False] | None = None,
     anchor: str | os.PathLike[str] | Literal[False] | None = None,
     create: bool | Ledger = True,
     adopt: bool = False,
@@ -76,19 +79,27 @@ def open(
     None keeps it in memory, "sqlite:///people.ledger" in a file that processes share, "postgresql://host/database" in
     a database that machines share.
 
-    The head of its chain is kept outside the database, at `anchor` or in the user's state directory (`anchor=False`:
-    nowhere). A ledger that is older than its head or has diverged from it is refused, and so is one without a head
-    until it is opened once with `adopt=True`. If its newest records are gone for good, `accept_loss=True` opens what is
-    left and counts everybody's grant as fully spent. `create=False` refuses to start a new ledger where there is none;
+    The head of its chain is kept outside the database: in the user's state directory, in the file that `witness` names
+    (False: nowhere), or by a witness for all clients, whose address a new ledger takes as a term for life:
+    "https://..." of `epsilons witness`, or "postgresql://..." of another database. `anchor` is the former name of a
+    path. A ledger that is older than its head or has diverged from it is refused, and so is one without a head until it
+    is opened once with `adopt=True`. If its newest records are gone for good, `accept_loss=True` opens what is left and
+    counts everybody's grant as fully spent. `create=False` refuses to start a new ledger where there is none;
     given one in memory that stood in for it, a new ledger knows people by the same digests.
     `look=True` is for reading alone: an older format is brought up to date only for as long as the ledger is open.
     """
     from epsilons.ledger.journal import now, write_time
     from epsilons.ledger.ledger import Ledger
     from epsilons.ledger.opening import find_database, open_ledger
+    from epsilons.ledger.witness import is_address
 
-    if url is None and (anchor or accept_loss):
-        raise LedgerError("A ledger in memory has no anchor.", suggest=Argument("url", "sqlite:///people.ledger"))
+    if anchor is not None:
+        warnings.warn("anchor is now called witness", DeprecationWarning, stacklevel=2)
+        witness = anchor
+    if url is None and (witness or accept_loss):
+        raise LedgerError("A ledger in memory has no witness.", suggest=Argument("url", "sqlite:///people.ledger"))
+    address = str(witness) if is_address(witness) else None
+    anchor = None if address is not None else witness
     clock, salt = clock or now, create.salt if isinstance(create, Ledger) else None
     create = create is not False
     # Where the head is not kept in the usual place, nothing else is.
@@ -97,8 +108,8 @@ def open(
     try:
         at = write_time(clock)
         opened = open_ledger(
-            database, url, place, at, anchor=anchor, create=create, salt=salt, adopt=adopt, accept_loss=accept_loss,
-            look=look,
+            database, url, place, at, anchor=anchor, address=address, create=create, salt=salt, adopt=adopt,
+            accept_loss=accept_loss, look=look,
         )  # fmt: skip
         return Ledger(database, clock, *opened)
     except BaseException:

@@ -267,7 +267,7 @@ class Anchor:
 
     @contextlib.contextmanager
     def _lock(self) -> Iterator[None]:
-        # Only POSIX systems have it; elsewhere a ledger works with anchor=False.
+        # Only POSIX systems have it; elsewhere a ledger works with witness=False.
         try:
             with hold_lock(self._path):
                 yield
@@ -275,7 +275,7 @@ class Anchor:
             raise UnusableLedgerError(
                 "This ledger's head cannot be written.",
                 rule="No data is read before the head is safe; what was charged stays charged.",
-                suggest=("a writable place for ", Argument("anchor")),
+                suggest=("a writable place for ", Argument("witness")),
             ) from None
 
 

@@ -17,13 +17,27 @@ import numpy as np
 from numpy.typing import NDArray
 
 from epsilons.errors import Argument, LedgerError
-from epsilons.ledger import checks, journal, past, paths, recount, registration, roster, segments, statements, values
+from epsilons.ledger import (
+    checks,
+    journal,
+    past,
+    paths,
+    recount,
+    registration,
+    roster,
+    segments,
+    statements,
+    values,
+    witness,
+)
 from epsilons.ledger.balances import Remaining, Statement
 from epsilons.ledger.checks import Grants, People
 from epsilons.ledger.consent import WITHDRAW_CODE, Decide, Settled, Word, by_person, by_source
 from epsilons.ledger.journal import Anchor, Clock, Head, write_time
 from epsilons.ledger.merging import merge_cohorts
+from epsilons.ledger.opening import set_witness
 from epsilons.ledger.renewal import Renewing, is_due
+from epsilons.ledger.witness import Outside
 from epsilons.storage.base import Connection, Database, reach
 
 # Numbers of releases and sizes only: never a digest, a key, a description or an answer.
@@ -36,9 +50,12 @@ class Ledger(Renewing):
     """Budgets of people in one database; safe for threads, and for processes where the database is shared."""
 
     def __init__(
-        self, database: Database, clock: Clock, id: str, salt: bytes, digest: str, anchor: Anchor | None
-    ) -> None:
-        self._database, self._clock, self._anchor, self._home = database, clock, anchor, database.folder or ""
+        self, database: Database, clock: Clock, id: str, salt: bytes, digest: str, anchor: Anchor | None,
+        outside: Outside | None = None,
+    ) -> None:  # fmt: skip
+        self._database, self._clock, self._home = database, clock, database.folder or ""
+        #: Where its head is kept: in this user's files, and by a witness.
+        self._anchor, self._outside = anchor, outside
         #: Names the ledger for good.
         self.id = id
         #: The key of the digests of its people, and how they are made: see `identity`.
@@ -64,8 +81,11 @@ class Ledger(Renewing):
             if self._anchor is not None:
                 self._anchor.check(connection, self.id)
             yield connection
-            mine = 0 if self._anchor is None else journal.head(connection)[0]
+            kept = self._anchor is not None or self._outside is not None
+            mine = journal.head(connection)[0] if kept else 0
             reach(inside)
+        if self._outside is not None:
+            self._outside.advance(self._database, mine)
         if self._anchor is not None:
             with self._database.read() as connection:
                 self._anchor.advance(connection, self.id, mine)
@@ -83,6 +103,17 @@ class Ledger(Renewing):
     def close(self) -> None:
         """Let go of the database; a ledger in memory is gone then."""
         self._database.close()
+        if self._outside is not None:
+            self._outside.close()
+
+    def set_witness(self, address: str) -> None:
+        """From now on the head is kept by the witness at this address, for every client of this ledger."""
+        settled = witness.settle(address)
+        with self._writing("enrolling", "enrolled") as connection:
+            outside = set_witness(connection, write_time(self._clock), self.id, self.salt, settled)
+        if self._outside is not None:
+            self._outside.close()
+        self._outside = outside
 
     def terms(self) -> values.Terms | None:
         """What was settled, or None."""

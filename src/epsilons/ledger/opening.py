@@ -18,13 +18,14 @@ from typing import Any, Literal
 import numpy as np
 
 from epsilons.errors import Argument, LedgerError, Text
-from epsilons.ledger import journal, losses, segments, tables
+from epsilons.ledger import journal, losses, segments, tables, witness
 from epsilons.ledger.identity import BLAKE_2, SHA_256
-from epsilons.ledger.journal import Anchor
+from epsilons.ledger.journal import Anchor, Head
 from epsilons.ledger.places import SCHEMA, Places
 from epsilons.ledger.renewal import begin_periods
 from epsilons.ledger.roster import put_emptied_aside
 from epsilons.ledger.values import DIGEST_BYTES, NoLedgerError, UnusableLedgerError, does_not_add_up
+from epsilons.ledger.witness import Outside
 from epsilons.noise import entropy
 from epsilons.storage import open_database, show_address, sqlite_path
 from epsilons.storage.base import Connection, Database, Owner, name_tables
@@ -110,13 +111,17 @@ def open_ledger(
     at: str,
     *,
     anchor: Place,
+    address: str | None,
     create: bool,
     salt: bytes | None,
     adopt: bool,
     accept_loss: bool,
     look: bool,
-) -> tuple[str, bytes, str, Anchor | None]:
-    """Open the ledger in this database: its id, its salt, the kind of its digests, and where its head is kept."""
+) -> tuple[str, bytes, str, Anchor | None, Outside | None]:
+    """Open the ledger in this database: its id, its salt, the kind of its digests, and where its head is kept.
+
+    `anchor` is the place of the head in this machine's files, `address` that of a witness.
+    """
     with database.read() as connection:
         database.check_tables(connection)
         there = connection.has_table(OWNER.mark)
@@ -125,7 +130,8 @@ def open_ledger(
             find_places().refuse_if_gone(place)
         if not create:
             raise _no_ledger(place)
-        _create(database, at, partial(_find_head, anchor, url), salt or entropy.system().bytes(SALT_BYTES))
+        known = salt or entropy.system().bytes(SALT_BYTES)
+        _create(database, at, partial(_find_head, anchor, url), known, address)
     with database.read() as connection:
         found = connection.execute("SELECT id FROM ledger").fetchone()
         # It names the file of the head: no path comes in here by a ledger that somebody sent.
@@ -134,11 +140,27 @@ def open_ledger(
         name = str(found["id"])
         if place is not None:
             find_places().remember(place, name, note=False)
-        head = _find_head(anchor, url, name)
-        if head is not None and adopt:
-            head.adopt(connection, name)
+        head, outside = _find_head(anchor, url, name), _find_outside(connection, name, address)
+    try:
+        return _open_checked(database, place, at, name, head, outside, adopt, accept_loss, look)
+    except BaseException:
+        if outside is not None:
+            outside.close()
+        raise
+
+
+def _open_checked(
+    database: Database, place: str | None, at: str, name: str, head: Anchor | None, outside: Outside | None,
+    adopt: bool, accept_loss: bool, look: bool,
+) -> tuple[str, bytes, str, Anchor | None, Outside | None]:  # fmt: skip
     if accept_loss:
-        _accept_loss(database, at, head, name)
+        _accept_loss(database, at, head, outside, name)
+    if outside is not None:
+        outside.check(database)
+    with database.read() as connection:
+        # What a witness says is worth more than what this machine has not seen.
+        if head is not None and (adopt or outside is not None) and not look:
+            head.adopt(connection, name)
 
     def check(connection: Connection) -> None:
         if head is not None:
@@ -154,13 +176,32 @@ def open_ledger(
         check(connection)
         if place is not None and not look:  # a copy that is refused is not where the ledger stands
             find_places().remember(place, name)
+        last = journal.head(connection)[0]
         if head is not None and not look:
             head.advance(connection, name)
         salt, kind = connection.execute("SELECT salt, digest FROM ledger").fetchone()
-        return name, bytes(salt), kind, head
+    if outside is not None and not look:
+        outside.advance(database, last)
+    return name, bytes(salt), kind, head, outside
 
 
-def _create(database: Database, at: str, find_head: Callable[[str], Anchor | None], salt: bytes) -> None:
+def _find_outside(connection: Connection, name: str, address: str | None) -> Outside | None:
+    """The witness that the ledger names, which is no matter of who opens it."""
+    settled, salt = None, b""
+    if _read_format(connection) >= 6:
+        settled, salt = connection.execute("SELECT witness, salt FROM ledger").fetchone()
+    found = witness.find_witness(settled, name, bytes(salt))
+    if address is not None and (found is None or not witness.is_same(address, found.address)):
+        held = "none" if found is None else found.address
+        what, rule = f"This ledger's witness is {held}.", "It is a term of the ledger, the same for all its clients."
+        raise LedgerError(what, rule=rule, suggest=f"`epsilons ledger witness {address} LEDGER`, to settle it")
+    return None if found is None else Outside(found)
+
+
+def _create(
+    database: Database, at: str, find_head: Callable[[str], Anchor | None], salt: bytes, address: str | None
+) -> None:
+    settled = None if address is None else witness.settle(address)
     with database.write() as connection:
         if connection.has_table(OWNER.mark):
             return
@@ -171,17 +212,34 @@ def _create(database: Database, at: str, find_head: Callable[[str], Anchor | Non
         connection.execute(f"{new} VALUES (1, :id, :format, 0, :salt, 0, 'pure', :digest, 0)", row)
         line = {**row, "measure": "pure", "salt": journal.hash_salt(salt), "floor": 0}
         journal.append(connection, "open", at, line)
+        if settled is not None:
+            set_witness(connection, at, name, salt, settled).close()
         head = find_head(name)
         if head is not None:
             head.refuse_if_known()
             head.adopt(connection, name)
 
 
+def set_witness(connection: Connection, at: str, name: str, salt: bytes, settled: str) -> Outside:
+    """Write down who keeps the head, as `witness.settle` has it, and let them begin."""
+    found = witness.find_witness(settled, name, salt)
+    assert found is not None
+    connection.execute("UPDATE ledger SET witness = :witness", {"witness": settled})
+    journal.append(connection, "witness", at, {"witness": settled})
+    outside = Outside(found)
+    try:
+        outside.begin(connection)
+    except BaseException:
+        outside.close()
+        raise
+    return outside
+
+
 def _find_head(anchor: Place, url: str | None, name: str) -> Anchor | None:
     """Where the head is kept: usually in the user's state directory."""
     if anchor is False or url is None:
         return None
-    elsewhere = [] if anchor is None else ["--anchor", os.fspath(anchor)]
+    elsewhere = [] if anchor is None else ["--witness", os.fspath(anchor)]
     adopt = shlex.join(["epsilons", "ledger", "adopt", show_address(url), *elsewhere])
     return Anchor(find_places().folder / f"{name}.json" if anchor is None else anchor, adopt)
 
@@ -199,22 +257,31 @@ def state_folder() -> Path:
             home = Path.home()
         except RuntimeError:
             missing = "This user has no home directory to keep the ledger's head in."
-            raise LedgerError(missing, suggest=Argument("anchor")) from None
+            raise LedgerError(missing, suggest=Argument("witness")) from None
         state = home / ("Library/Application Support" if sys.platform == "darwin" else ".local/state")
     return state / "epsilons"
 
 
-def _accept_loss(database: Database, at: str, head: Anchor | None, name: str) -> None:
-    if head is None:
+def _accept_loss(database: Database, at: str, head: Anchor | None, outside: Outside | None, name: str) -> None:
+    if head is None and outside is None:
         unknown = "It is unknown whether this ledger has lost anything."
-        raise LedgerError(unknown, rule="It has no head.", suggest=Argument("anchor"))
+        raise LedgerError(unknown, rule="It has no head.", suggest=Argument("witness"))
     _bring_up_to_date(database, at, lambda _: None)
     with database.write() as connection:
-        lost = head.find_lost(connection, name)
+        known, lost, bound = None, None, losses.UNKNOWN
+        if outside is not None:
+            known, here = outside.find_lost(connection)
+            bound = losses.bound_loss(connection, here, None if known is None else known.most)
+            lost = None if known is None else Head(name, known.seq, known.digest)
+        elif head is not None:
+            lost = head.find_lost(connection, name)
         begin_periods(connection, at, lost=True)  # the present one may have been used up in what is lost
-        losses.write_off(connection, at, lost)
+        losses.write_off(connection, at, lost, bound)
     with database.read() as connection:
-        head.overrule(connection, name)
+        if outside is not None:
+            outside.overrule(connection, known)
+        if head is not None:
+            head.overrule(connection, name)
 
 
 def _bring_up_to_date(database: Database, at: str, check: Callable[[Connection], None]) -> None:

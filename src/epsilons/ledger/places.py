@@ -101,7 +101,7 @@ class Places:
                 replace_private(self._path, json.dumps(known))
         except OSError:
             what, rule = f"{self._path} cannot be written.", "It says where ledgers stand, so that none starts anew."
-            raise LedgerError(what, rule=rule, suggest=("a writable place for ", Argument("anchor"))) from None
+            raise LedgerError(what, rule=rule, suggest=("a writable place for ", Argument("witness"))) from None
 
 
 _NOTHING = ("places", "datasets", "sources")

@@ -168,6 +168,8 @@ class Replay:
                 if self.about["ids"] is not None:
                     raise does_not_add_up("the unit was settled twice")
                 self.about |= body
+            case "witness":
+                self.about |= {"witness": body["witness"]}
             case "levels":
                 self.levels += [{"name": n, "seq": seq, "granted": code} for n, code in body["levels"].items()]
             case "register":

@@ -123,7 +123,7 @@ def test_a_look_at_an_old_ledger_reads_it_as_a_new_one_and_leaves_it_old(old: st
             return layout(database)
 
     before = look()
-    with closing(epsilons.ledger.open(old, anchor=False, look=True)) as book:
+    with closing(epsilons.ledger.open(old, witness=False, look=True)) as book:
         assert book.verify().people == 3
         assert (book.registrations(), len(book.cohorts())) == ((), len(balances(book.export())))
         terms = Terms("absent", allow_individual=True, ids="text", spelling="normal")
@@ -158,7 +158,7 @@ def test_an_old_ledger_that_was_put_back_is_not_brought_up_to_date(old: str, tmp
     known = {"ledger": OLD["rows"]["ledger"][0][1], "seq": 10_000, "hash": "0" * 64}
     head.write_text(json.dumps(known))
     with pytest.raises(LedgerError, match="has diverged"):
-        epsilons.ledger.open(old, anchor=head)
+        epsilons.ledger.open(old, witness=head)
     database = find_database(old, create=False)
     with database.read() as connection:
         assert connection.execute("SELECT format FROM ledger").fetchone()[0] == 1

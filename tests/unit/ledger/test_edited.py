@@ -136,7 +136,7 @@ def test_an_id_of_a_ledger_leads_nowhere_else(tmp_path: Path) -> None:
     with closing(sqlite3.connect(tmp_path / "people.ledger")) as connection, connection:
         connection.execute("UPDATE ledger SET id = '../elsewhere'")
     with pytest.raises(LedgerError, match="edited or damaged"):
-        eps.ledger.open(address(tmp_path), adopt=True, anchor=None)
+        eps.ledger.open(address(tmp_path), adopt=True, witness=None)
 
 
 def test_nobody_who_was_renamed_in_the_roster_has_a_new_budget(copied: Path) -> None:
@@ -177,7 +177,7 @@ def test_tables_that_act_by_themselves_are_refused(plant: str, copied: Path) -> 
 def test_a_line_that_was_not_taken_lets_nobody_go_on(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """Whatever made it vanish: seen in the transaction, or by the head, which does not advance beyond the chain."""
     monkeypatch.setattr(Sqlite, "check_tables", lambda self, connection: None)
-    with closing(eps.ledger.open(address(tmp_path), anchor=tmp_path / "head")) as book:
+    with closing(eps.ledger.open(address(tmp_path), witness=tmp_path / "head")) as book:
         with closing(sqlite3.connect(tmp_path / "people.ledger")) as connection:
             connection.executescript(PLANTED["a line is dropped"])
         with pytest.raises(LedgerError, match="line 2 was not taken"):
@@ -213,7 +213,7 @@ def test_nobody_comes_back_by_an_edit_after_the_roster_was_verified(what: str, c
 
 
 def test_the_mark_of_individual_privacy_is_not_erased(tmp_path: Path) -> None:
-    with closing(eps.ledger.open(address(tmp_path), anchor=tmp_path / "head")) as book:
+    with closing(eps.ledger.open(address(tmp_path), witness=tmp_path / "head")) as book:
         book.settle_terms("absent", 1, allow_individual=True)
         book.enroll([bytes(16)], [10**9])
         for number in (1, 2):

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 import shutil
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from fractions import Fraction
 from pathlib import Path
 from random import Random
@@ -29,7 +29,7 @@ class Place:
         self.books: list[Ledger] = []
 
     def open(self, **more: Any) -> Ledger:
-        self.books.append(epsilons.ledger.open(self.address, **{"anchor": self.head, **more}))
+        self.books.append(epsilons.ledger.open(self.address, **{"witness": self.head, **more}))
         return self.books[-1]
 
     def close(self) -> None:
@@ -79,15 +79,15 @@ def test_an_older_copy_is_refused(place: Place) -> None:
 def test_an_older_file_is_refused(tmp_path: Path) -> None:
     """The same, as a steward would do it: the file itself."""
     place = Place(f"sqlite:///{tmp_path}/people.ledger", tmp_path)
-    book = place.open(anchor=None)
+    book = place.open(witness=None)
     book.settle_terms("absent", 1)
     place.close()
     shutil.copy(tmp_path / "people.ledger", tmp_path / "backup")
-    place.open(anchor=None).enroll([person("ann")], [nano("1")])
+    place.open(witness=None).enroll([person("ann")], [nano("1")])
     place.close()
     shutil.copy(tmp_path / "backup", tmp_path / "people.ledger")
     with pytest.raises(LedgerError, match="has diverged"):
-        place.open(anchor=None)
+        place.open(witness=None)
 
 
 def test_an_older_copy_is_refused_while_running(place: Place) -> None:
@@ -123,7 +123,7 @@ def test_a_database_ahead_of_its_head_is_fine(place: Place) -> None:
 
 def test_another_machine_may_go_on_in_between(place: Place, tmp_path: Path) -> None:
     here = place.open()
-    there = place.open(anchor=tmp_path / "there" / "head.json", adopt=True)
+    there = place.open(witness=tmp_path / "there" / "head.json", adopt=True)
     for turn in range(3):
         charge(here, f"here {turn}")
         charge(there, f"there {turn}")
@@ -193,7 +193,7 @@ def test_a_broken_head_is_refused(place: Place, content: str) -> None:
 
 def test_memory_has_no_anchor(tmp_path: Path) -> None:
     with pytest.raises(LedgerError):
-        epsilons.ledger.open(None, anchor=tmp_path / "head")
+        epsilons.ledger.open(None, witness=tmp_path / "head")
     with pytest.raises(LedgerError):
         epsilons.ledger.open(None, accept_loss=True)
 
@@ -240,7 +240,7 @@ def test_without_the_variable_it_is_below_the_home_directory(
 def test_a_ledger_in_memory_leaves_nothing_behind(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("XDG_STATE_HOME", str(tmp_path / "state"))
     epsilons.ledger.open().close()
-    epsilons.ledger.open(f"sqlite:///{tmp_path}/people.ledger", anchor=False).close()
+    epsilons.ledger.open(f"sqlite:///{tmp_path}/people.ledger", witness=False).close()
     assert not (tmp_path / "state").exists()
 
 
@@ -317,11 +317,11 @@ def test_nothing_is_accepted_where_nothing_was_lost(place: Place, tmp_path: Path
     with pytest.raises(LedgerError, match="nothing was lost"):
         place.open(accept_loss=True)
     with pytest.raises(LedgerError, match="has no head"):
-        place.open(accept_loss=True, anchor=False)
-    another = epsilons.ledger.open(f"sqlite:///{tmp_path}/another.ledger", anchor=tmp_path / "another")
+        place.open(accept_loss=True, witness=False)
+    another = epsilons.ledger.open(f"sqlite:///{tmp_path}/another.ledger", witness=tmp_path / "another")
     another.close()
     with pytest.raises(LedgerError, match="another ledger's"):
-        place.open(accept_loss=True, anchor=tmp_path / "another")
+        place.open(accept_loss=True, witness=tmp_path / "another")
     assert place.open().remaining().epsilons == {1.0: 1.0}
 
 
@@ -387,8 +387,11 @@ def test_restored_forked_and_edited_ledgers_are_refused(place: Place) -> None:
 
 
 @pytest.mark.soak
+@pytest.mark.figure("figure_5")
 @pytest.mark.parametrize("kind", ["sqlite", "postgresql"])
-def test_a_hundred_of_a_hundred_are_refused(kind: str, tmp_path: Path, request: pytest.FixtureRequest) -> None:
+def test_a_hundred_of_a_hundred_are_refused(
+    kind: str, tmp_path: Path, request: pytest.FixtureRequest, record_property: Callable[[str, int], None]
+) -> None:
     address = f"sqlite:///{tmp_path}/people.ledger"
     if kind == "postgresql":
         address = fresh(request.getfixturevalue("postgres_server"))
@@ -398,3 +401,4 @@ def test_a_hundred_of_a_hundred_are_refused(kind: str, tmp_path: Path, request: 
     book.enroll([person("ann")], [nano("1")])
     put_to_the_test(here, Random(), each=34)
     here.close()
+    record_property("size", 3 * 34)

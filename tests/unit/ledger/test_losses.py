@@ -46,7 +46,7 @@ class Restored:
         self.book = self.open(accept_loss=True)
 
     def open(self, **more: Any) -> Ledger:
-        return epsilons.ledger.open(self.address, anchor=self.head, **more)
+        return epsilons.ledger.open(self.address, witness=self.head, **more)
 
 
 def ask(book: Ledger, name: str) -> int:
@@ -122,7 +122,7 @@ def test_a_grant_by_period_holds_anew_in_the_next_one_alone(tmp_path: Path) -> N
     address, head = f"sqlite:///{tmp_path}/a.ledger", tmp_path / "head"
 
     def opened(**more: Any) -> Ledger:
-        return epsilons.ledger.open(address, anchor=head, clock=lambda: at[0], **more)
+        return epsilons.ledger.open(address, witness=head, clock=lambda: at[0], **more)
 
     def choose(word: Word, anew: bool = False) -> None:
         book.say(ANN, np.zeros(1, np.int64), [word], anew=anew)
@@ -156,7 +156,7 @@ def test_a_grant_by_period_holds_anew_in_the_next_one_alone(tmp_path: Path) -> N
 
 @pytest.fixture
 def book(tmp_path: Path) -> Iterator[Ledger]:
-    made = epsilons.ledger.open(f"sqlite:///{tmp_path}/b.ledger", anchor=tmp_path / "b.head")
+    made = epsilons.ledger.open(f"sqlite:///{tmp_path}/b.ledger", witness=tmp_path / "b.head")
     made.settle_terms("absent", 1)
     made.enroll([*ANN, person("bob"), person("cy")], [nano("1"), nano("0.2"), None])
     yield made

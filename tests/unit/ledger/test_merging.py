@@ -149,7 +149,7 @@ def test_any_history_keeps_everyone_within_their_own_account(
     """
     monkeypatch.setattr(merging, "MOST", 9)
     luck = Random(seed)
-    book = epsilons.ledger.open(f"sqlite:///{tmp_path}/people.ledger", anchor=tmp_path / "head")
+    book = epsilons.ledger.open(f"sqlite:///{tmp_path}/people.ledger", witness=tmp_path / "head")
     book.settle_terms("absent", 1)
     spent: dict[bytes, int] = {}
     granted: dict[bytes, int | None] = {}

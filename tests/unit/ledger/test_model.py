@@ -60,7 +60,7 @@ class Books(RuleBasedStateMachine):
         return Model(self.open())
 
     def open(self, **more: bool) -> Ledger:
-        return epsilons.ledger.open(self.url, anchor=self.anchor if self.url else None, **more)
+        return epsilons.ledger.open(self.url, witness=self.anchor if self.url else None, **more)
 
     def teardown(self) -> None:
         if hasattr(self, "model"):
@@ -159,7 +159,7 @@ class LastingBooks(Books):
 
     def open(self, **more: bool) -> Ledger:
         anchor = self.anchor if self.url else None
-        return epsilons.ledger.open(self.url, anchor=anchor, clock=lambda: self.now[0], **more)
+        return epsilons.ledger.open(self.url, witness=anchor, clock=lambda: self.now[0], **more)
 
     @rule(people=some_people, level=st.integers(0, len(LEVELS) - 1))
     def say(self, people: list[bytes], level: int) -> None:

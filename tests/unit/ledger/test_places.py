@@ -117,15 +117,15 @@ def test_another_ledger_at_a_known_place_is_refused(tmp_path: Path) -> None:
 
 def test_other_anchors_keep_their_rules(tmp_path: Path, state: Path) -> None:
     address = f"sqlite:///{tmp_path}/people.ledger"
-    epsilons.ledger.open(address, anchor=False).close()
+    epsilons.ledger.open(address, witness=False).close()
     assert not state.exists()
     lose_file = Path(address.removeprefix("sqlite:///"))
     lose_file.unlink()
-    epsilons.ledger.open(address, anchor=tmp_path / "head").close()
+    epsilons.ledger.open(address, witness=tmp_path / "head").close()
     lose_file.unlink()
     with pytest.raises(LedgerError, match="whose head is kept here is gone"):
-        epsilons.ledger.open(address, anchor=tmp_path / "head")
-    epsilons.ledger.open(address, anchor=False).close()
+        epsilons.ledger.open(address, witness=tmp_path / "head")
+    epsilons.ledger.open(address, witness=False).close()
 
 
 def test_what_is_known_is_its_owners_alone_and_must_be_readable(tmp_path: Path, state: Path) -> None:

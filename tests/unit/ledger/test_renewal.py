@@ -54,7 +54,7 @@ def clock() -> Clock:
 
 @pytest.fixture
 def book(tmp_path: Path, clock: Clock) -> Iterator[Ledger]:
-    made = ledgers.open(f"sqlite:///{tmp_path}/a.ledger", anchor=tmp_path / "head", clock=clock)
+    made = ledgers.open(f"sqlite:///{tmp_path}/a.ledger", witness=tmp_path / "head", clock=clock)
     yield made
     made.verify()
     made.close()
@@ -221,7 +221,7 @@ def test_who_renews_at_once_renews_once(book: Ledger, clock: Clock, tmp_path: Pa
         ask(people)
         clock.set("2027-01-01")
         others = [
-            ledgers.open(f"sqlite:///{tmp_path}/a.ledger", anchor=tmp_path / "head", clock=clock) for _ in range(4)
+            ledgers.open(f"sqlite:///{tmp_path}/a.ledger", witness=tmp_path / "head", clock=clock) for _ in range(4)
         ]
         together = Barrier(len(others))
 
@@ -332,7 +332,7 @@ PLANTED: dict[str, tuple[Any, str, Any]] = {
 def test_a_renewal_that_gives_too_much_does_not_add_up(
     case: str, tmp_path: Path, clock: Clock, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    book = ledgers.open(f"sqlite:///{tmp_path}/a.ledger", anchor=tmp_path / "head", clock=clock)
+    book = ledgers.open(f"sqlite:///{tmp_path}/a.ledger", witness=tmp_path / "head", clock=clock)
     with register(book, renews={"yearly": "year"}) as people:
         ask(people)
         clock.set("2026-12-31" if case == "the same period again" else "2027-01-01")
@@ -351,7 +351,7 @@ def test_a_period_that_may_have_been_used_up_in_lost_records_is_not_granted_agai
     """A copy of last year put back: what was lost may have been all of this year's grant, and of those between."""
 
     def reopen(**how: bool) -> Ledger:
-        return ledgers.open(f"sqlite:///{tmp_path}/a.ledger", anchor=tmp_path / "head", clock=clock, **how)
+        return ledgers.open(f"sqlite:///{tmp_path}/a.ledger", witness=tmp_path / "head", clock=clock, **how)
 
     book = reopen()
     with register(book, renews={"yearly": "year"}) as people:

@@ -276,7 +276,7 @@ def test_an_edit_is_seen_from_outside_as_well(tmp_path: Path) -> None:
 
 def test_opening_verifies_what_was_entered_since_and_a_recount_everything(tmp_path: Path) -> None:
     """A look at what is new takes no notice of older entries, finds every newer one, and is noted beside the head."""
-    book = epsilons.ledger.open(f"sqlite:///{tmp_path}/people.ledger", anchor=tmp_path / "head")
+    book = epsilons.ledger.open(f"sqlite:///{tmp_path}/people.ledger", witness=tmp_path / "head")
     busy(book)
 
     def notices(first: bool) -> bool:
@@ -317,7 +317,7 @@ def test_opening_verifies_what_was_entered_since_and_a_recount_everything(tmp_pa
 @pytest.fixture
 def noted(tmp_path: Path) -> Iterator[Ledger]:
     """A busy ledger that was verified, so that a look goes on from there."""
-    book = epsilons.ledger.open(f"sqlite:///{tmp_path}/people.ledger", anchor=tmp_path / "head")
+    book = epsilons.ledger.open(f"sqlite:///{tmp_path}/people.ledger", witness=tmp_path / "head")
     busy(book)
     book.verify()
     yield book

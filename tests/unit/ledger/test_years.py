@@ -78,7 +78,7 @@ class Years:
 
     def open(self) -> Ledger:
         address = f"sqlite:///{self.folder}/people.ledger"
-        book = epsilons.ledger.open(address, anchor=self.folder / "head", clock=self.now if self.renews else None)
+        book = epsilons.ledger.open(address, witness=self.folder / "head", clock=self.now if self.renews else None)
         book.settle_terms("absent", 1)
         return book
 

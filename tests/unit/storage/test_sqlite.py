@@ -95,7 +95,7 @@ import json, sys
 from fractions import Fraction
 import epsilons.ledger
 assert "sqlite3" not in sys.modules
-book = epsilons.ledger.open("sqlite:///{tmp_path}/people.ledger", anchor=False)
+book = epsilons.ledger.open("sqlite:///{tmp_path}/people.ledger", witness=False)
 book.settle_terms("absent", 1)
 book.enroll([bytes(16)], [10**9])
 may = book.allowance(Fraction(1, 10))
@@ -111,4 +111,4 @@ def test_a_read_only_place_is_refused_in_our_words(tmp_path: Path) -> None:
         epsilons.ledger.open(f"sqlite:///{tmp_path}/missing/people.ledger")
     (tmp_path / "file").write_text("")
     with pytest.raises(LedgerError, match=r"cannot be (written|read)"):
-        epsilons.ledger.open(f"sqlite:///{tmp_path}/people.ledger", anchor=tmp_path / "file" / "head")
+        epsilons.ledger.open(f"sqlite:///{tmp_path}/people.ledger", witness=tmp_path / "file" / "head")

@@ -51,7 +51,7 @@ _ADDRESS = "An address (sqlite:///people.ledger, postgresql://host/database), a 
 _PLACES = (
     click.argument("place", metavar="[LEDGER]", required=False),
     click.option("--ledger", "named", metavar="LEDGER", envvar="EPSILONS_LEDGER", show_envvar=True, help=_ADDRESS),
-    click.option("--anchor", metavar="FILE", help="Where the head of its chain is kept, if not as usual."),
+    click.option("--witness", "--anchor", "anchor", metavar="FILE", help="Where its head is kept, if not as usual."),
     as_json,
 )
 
@@ -70,7 +70,7 @@ def _on_a_ledger(example: str, make: str = _MAKE) -> Callable[[Any], Any]:
 def _open(place: str | None, named: str | None, anchor: str | None, **how: Any) -> Ledger:
     from epsilons import ledger
 
-    return ledger.open(_find_address(place, named)[0], anchor=anchor, create=False, **how)
+    return ledger.open(_find_address(place, named)[0], witness=anchor, create=False, **how)
 
 
 def _open_remote(place: str | None, named: str | None, anchor: str | None) -> RemoteDataset | None:
@@ -297,6 +297,21 @@ def adopt(as_json: bool, accept_loss: bool, yes: bool, **where: Any) -> None:
     print_json(document) if as_json else write(f"{what} The head is line {done.entries}: {done.head}")
     if accept_loss:
         note(f"{_UNSAID} Ask them again, also those who were told that they had withdrawn.")
+
+
+@command.command()
+@click.argument("address")
+@_on_a_ledger("witness sqlite:///witness.store try.ledger")
+def witness(address: str, as_json: bool, **where: Any) -> None:
+    """Let a witness keep the head, for every client of the ledger: an older copy is refused to all of them.
+
+    ADDRESS is that of `epsilons witness` (https://...), or of another PostgreSQL (postgresql://host/database), in which
+    clients need no more than to add and to read rows, or of a file of this machine (sqlite:///file). It is a term of
+    the ledger from now on, and part of its journal. Another one may take over while the present one is reached.
+    """
+    with closing(_open_verified(**where)) as ledger:
+        ledger.set_witness(address)
+    print_json({"ledger": ledger.id, "witness": address}) if as_json else write(f"The head is kept at {address}.")
 
 
 @command.command()

@@ -124,7 +124,7 @@ def _hold_demo(folder: Path) -> Iterator[Mapping[str, Holding]]:
     facts["keys"] = {"region": ["northeast", "midwest", "south", "west"], "parttime": ["no", "yes"]}
     facts["complete"] = ["wage", "education", "experience"]
     with state_in(str(folder)):
-        book = ledger.open(f"sqlite:///{folder}/wages.ledger", anchor=False)
+        book = ledger.open(f"sqlite:///{folder}/wages.ledger", witness=False)
         load_population().register_levels(book, str(folder / "snapshots"), **facts).close()
         yield {"wages": Holding(partial(Dataset.open, "wages", ledger=book), folder)}
         book.close()

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import logging
 import tempfile
 import time
 from concurrent.futures import ThreadPoolExecutor
@@ -13,11 +12,10 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from epsilons.cli.commands.collect.survey import ASSUME, draw_map
+from epsilons.cli.listening import listening, prepare
 from epsilons.cli.output import as_json, note, print_json, progress, write
 from epsilons.display import show, text_table
 from epsilons.errors import PlanError, ProtocolError
-from epsilons.storage import is_loopback
-from epsilons.storage.files import check_private, open_own
 
 if TYPE_CHECKING:
     from epsilons.collection.coordinator import Coordinator
@@ -36,13 +34,8 @@ _ROWS = 8
 @click.option("--store", required=True, help='"sqlite:///one.store" or "postgresql://.../database?schema=one".')
 @click.option("--key", "key_file", required=True, type=_FILE, help="Its secret key; made if missing.")
 @click.option("--token", "token_file", required=True, type=_FILE, help="What the coordinator shows; made if missing.")
-@click.option("--host", default="127.0.0.1", show_default=True, help="Where to listen.")
-@click.option("--port", type=click.IntRange(0, 65535), default=8700, show_default=True, help="0 takes any free port.")
+@listening(8700)
 @click.option("--minimum", type=click.IntRange(10), default=10, show_default=True, help="The least batch it adds up.")
-@click.option("--certificate", type=_FILE, help="PEM file; then it speaks HTTPS.")
-@click.option("--certificate-key", type=_FILE, help="The certificate's key.")
-@click.option("--insecure", is_flag=True, help="Speak plain HTTP off this machine, too.")
-@click.option("--log", type=_FILE, help="Where failures are noted, by their kind (default: stderr).")
 def aggregator(store: str, key_file: str, token_file: str, host: str, port: int, minimum: int, **given: Any) -> None:
     """Run an aggregator until interrupted. Prints its address and its public key.
 
@@ -56,12 +49,10 @@ def aggregator(store: str, key_file: str, token_file: str, host: str, port: int,
     """
     from epsilons.collection import Aggregator, Store
     from epsilons.collection.sealing import fingerprint, keep_secret
-    from epsilons.service.aggregator import AggregatorApp
+    from epsilons.service.aggregator import LOG, AggregatorApp
     from epsilons.service.serving import serve
 
-    https = {name: given[name] for name in ("certificate", "certificate_key")}
-    _check_listening(host, given["insecure"], **https)
-    _log_to(given["log"])
+    https = prepare(LOG, host, "an aggregator", **given)
     made = Aggregator.begin(Store(store), key_file, minimum=minimum)
     app = AggregatorApp(made, keep_secret(token_file).hex())
 
@@ -70,33 +61,6 @@ def aggregator(store: str, key_file: str, token_file: str, host: str, port: int,
         note(f"Listening on {url}. Key: {fingerprint(made.key)}")
 
     serve(app, host, port, ready=ready, **https)
-
-
-def _check_listening(host: str, insecure: bool, certificate: str | None, certificate_key: str | None) -> None:
-    if (certificate is None) != (certificate_key is None):
-        raise PlanError("A certificate goes with its key.", suggest="--certificate and --certificate-key")
-    if certificate_key is not None:
-        check_private(certificate_key, PlanError)
-    elif not insecure and not is_loopback(host):
-        rule = "Off this machine an aggregator speaks HTTPS."
-        hint = "--certificate and --certificate-key; or --insecure if others on the way may read and answer"
-        raise PlanError(f"Plain HTTP would be spoken at {host}.", rule=rule, suggest=hint)
-
-
-def _log_to(file: str | None) -> None:
-    from epsilons.service.aggregator import LOG
-
-    if file is None:
-        handler: logging.Handler = logging.StreamHandler()
-    else:
-        check_private(file, PlanError)
-        try:
-            handler = logging.StreamHandler(open(file, "a", encoding="utf-8", opener=open_own))  # noqa: SIM115
-        except OSError as error:
-            what = f"The log cannot be written: {error.strerror or error}."
-            raise PlanError(what, suggest="--log elsewhere") from None
-    handler.setFormatter(logging.Formatter("%(asctime)s %(message)s"))
-    logging.getLogger(LOG).addHandler(handler)
 
 
 @click.command()

@@ -1,0 +1,172 @@
+"""A witness behind HTTP, and what both sides sign (Ed25519).
+
+A ledger signs what it hands over with a key that follows from its salt, which its clients have and nobody else; the
+first head of a ledger says by which key it is known. The witness signs every answer, with the sender's nonce in it: who
+listens in on the way can neither make up a head nor show an old one again.
+"""
+
+import hashlib
+import http.client
+import json
+import time
+from collections.abc import Mapping, Sequence
+from typing import Any
+from urllib.parse import urlsplit
+
+from cryptography.exceptions import InvalidSignature
+from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey, Ed25519PublicKey
+
+from epsilons.errors import LedgerError
+from epsilons.ledger.heads import Line
+from epsilons.ledger.journal import to_json
+from epsilons.ledger.values import UnusableLedgerError
+from epsilons.noise import system
+from epsilons.storage import is_loopback
+
+_LEDGER, _HEAD = b"epsilons ledger of a witness 1", b"epsilons head 1\n"
+_NONCE_BYTES = 16
+#: To connect and to answer; and how long an answer is waited for in all.
+_SECONDS, _PATIENCE = 10.0, 30.0
+_LARGEST_REPLY = 1 << 20
+
+
+class SigningKey:
+    """A private key, and what it signs."""
+
+    def __init__(self, secret: bytes) -> None:
+        self._key = Ed25519PrivateKey.from_private_bytes(secret)
+        self.public = self._key.public_key().public_bytes_raw().hex()
+
+    @classmethod
+    def of_ledger(cls, salt: bytes) -> "SigningKey":
+        return cls(hashlib.sha256(_LEDGER + salt).digest())
+
+    def sign(self, document: Mapping[str, Any]) -> dict[str, str]:
+        told = to_json(document)
+        return {"told": told, "signature": self._key.sign(_HEAD + told.encode()).hex()}
+
+
+def read_signed(content: Any, key: str) -> dict[str, Any] | None:
+    """What was signed by a key, or None."""
+    try:
+        told, signature = content["told"], bytes.fromhex(content["signature"])
+        Ed25519PublicKey.from_public_bytes(bytes.fromhex(key)).verify(signature, _HEAD + told.encode())
+        document = json.loads(told)
+    except (KeyError, TypeError, ValueError, AttributeError, InvalidSignature, RecursionError):
+        return None
+    return document if isinstance(document, dict) else None
+
+
+class SignedWitness:
+    """The service at an address, as it signs for one ledger."""
+
+    def __init__(self, address: str, key: str, ledger: str, salt: bytes) -> None:
+        self.address, self._key, self._ledger = address, key, ledger
+        self._mine, self._http = SigningKey.of_ledger(salt), Requests(address)
+
+    def read(self, seq: int | None = None) -> tuple[Line | None, Line | None]:
+        told = self._ask("read", {"seq": seq})
+        return read_line(told["head"]), read_line(told["line"])
+
+    def add(self, after: Line | None, lines: Sequence[Line], loss: bool = False) -> Line | None:
+        told = self._ask("heads", {"after": after, "lines": list(lines), "loss": loss})
+        return read_line(told["head"])
+
+    def close(self) -> None:
+        self._http.close()
+
+    def _ask(self, route: str, asked: Mapping[str, Any]) -> dict[str, Any]:
+        nonce = system().bytes(_NONCE_BYTES).hex()
+        signed = self._mine.sign({"ledger": self._ledger, "nonce": nonce, **asked})
+        reply = self._http.ask("POST", f"/v1/ledgers/{self._ledger}/{route}", {**signed, "key": self._mine.public})
+        told = read_signed(reply, self._key)
+        if told is None or (told.get("ledger"), told.get("nonce")) != (self._ledger, nonce):
+            raise UnusableLedgerError(
+                f"The answer of the witness at {self.address} is not signed by the key that the ledger names.",
+                rule="Heads are believed of this ledger's witness alone.",
+                suggest="ask its operator",
+            )
+        return told
+
+
+def ask_key(address: str) -> str:
+    """The key that a witness signs with, as it says itself."""
+    requests = Requests(address)
+    try:
+        key = requests.ask("GET", "/v1/key").get("key")
+        Ed25519PublicKey.from_public_bytes(bytes.fromhex(str(key)))
+    except ValueError:
+        raise LedgerError(f"There is no witness at {address}.", suggest="the address of `epsilons witness`") from None
+    finally:
+        requests.close()
+    return str(key)
+
+
+class Requests:
+    """JSON to and from a witness. What it got no answer to is sent again: nothing here does harm twice."""
+
+    def __init__(self, address: str) -> None:
+        self._address, self._parts = address, urlsplit(address)
+        if self._parts.scheme == "http" and not is_loopback(self._parts.hostname or ""):
+            rule = "Off this machine a witness is spoken to over HTTPS."
+            raise LedgerError(f"{address} is plain HTTP.", rule=rule, suggest="https://...")
+        self._connection: http.client.HTTPConnection | None = None
+
+    def close(self) -> None:
+        if self._connection is not None:
+            self._connection.close()
+            self._connection = None
+
+    def ask(self, method: str, path: str, document: Mapping[str, Any] | None = None) -> dict[str, Any]:
+        body = None if document is None else json.dumps(document).encode()
+        give_up, wait = time.monotonic() + _PATIENCE, 0.05
+        while True:
+            known = self._connection is not None
+            try:
+                status, content = self._once(method, path, body)
+            except (OSError, http.client.HTTPException):
+                status, content = 503, b""
+                self.close()
+                if known:  # an idle connection is closed after a while
+                    continue
+            if status < 500:
+                break
+            if time.monotonic() + wait > give_up:
+                raise self._silent()
+            time.sleep(wait)
+            wait = min(2 * wait, 1.0)
+        try:
+            found = json.loads(content)
+        except (ValueError, RecursionError):
+            found = None
+        if status != 200 or not isinstance(found, dict):
+            raise LedgerError(f"The witness at {self._address} refused with status {status}.")
+        return found
+
+    def _once(self, method: str, path: str, body: bytes | None) -> tuple[int, bytes]:
+        if self._connection is None:
+            kind = http.client.HTTPSConnection if self._parts.scheme == "https" else http.client.HTTPConnection
+            self._connection = kind(self._parts.hostname or "", self._parts.port, timeout=_SECONDS)
+        self._connection.request(method, self._parts.path.rstrip("/") + path, body)
+        reply = self._connection.getresponse()
+        content = reply.read(_LARGEST_REPLY)
+        if reply.will_close:
+            self.close()
+        return reply.status, content
+
+    def _silent(self) -> LedgerError:
+        return UnusableLedgerError(
+            f"No answer from the witness at {self._address} within {_PATIENCE:g} s.",
+            rule="No data is read before the head is safe; what was charged stays charged.",
+            suggest="check that it is running; the same question again goes on from there",
+        )
+
+
+def read_line(given: Any) -> Line | None:
+    """A line as it is written in JSON; whoever sent it need not be honest."""
+    if given is None:
+        return None
+    match given:
+        case [int(seq), str(digest), int(most)]:
+            return Line(seq, digest, most)
+    raise UnusableLedgerError("The answer of a witness cannot be read.", suggest="ask its operator")

@@ -1,0 +1,215 @@
+"""Who keeps a ledger's head outside this machine, and how every client is held to it.
+
+The head in this user's files (`journal.Anchor`) shows a rollback to this user alone. A witness shows it to everybody:
+one head for a ledger, which only goes forward. Its address is a term of the ledger, written in its journal with the key
+that it signs with, so that no client can leave it out.
+
+    https://, http://   the service `epsilons witness`: signed heads, of as many ledgers as come   (`signed`)
+    postgresql://       a table in another PostgreSQL, to which clients may only add rows          (`heads`)
+    sqlite:///          the same in a file, for clients of one machine
+
+Order of a change: commit here, then the head at the witness, then data is read. A witness that cannot be reached stops
+new charges; what was charged stays charged, and the same question goes on from there.
+"""
+
+import json
+import os
+import threading
+from collections.abc import Sequence
+from typing import Any, Protocol
+
+from epsilons.errors import Argument, LedgerError
+from epsilons.ledger import journal
+from epsilons.ledger.heads import MOST_LINES, Heads, Line
+from epsilons.ledger.values import UnusableLedgerError, does_not_add_up
+from epsilons.storage import split_address, sqlite_path
+from epsilons.storage.base import Connection, Database, reach
+
+#: How addresses of tables begin.
+_TABLES = ("postgresql://", "postgres://", "sqlite:///")
+
+
+class Witness(Protocol):
+    """Keeps the head of one ledger."""
+
+    address: str
+
+    def read(self, seq: int | None = None) -> tuple[Line | None, Line | None]:
+        """The head, and the line of this number; None where it is not known."""
+        ...
+
+    def add(self, after: Line | None, lines: Sequence[Line], loss: bool = False) -> Line | None:
+        """The head as it stands then: the last of these lines, unless another was added after `after`."""
+        ...
+
+    def close(self) -> None: ...
+
+
+def is_address(given: object) -> bool:
+    """Whether this is the address of a witness, and no path."""
+    return isinstance(given, str) and given.startswith(("http://", "https://", *_TABLES))
+
+
+def is_same(one: str, other: str) -> bool:
+    """Whether two addresses are of one witness."""
+    paths = [sqlite_path(each) for each in (one, other)]
+    return one == other or (None not in paths and len({os.path.abspath(str(path)) for path in paths}) == 1)
+
+
+def settle(address: str) -> str:
+    """What the ledger keeps of a witness, as JSON: its address, and the key that it signs with."""
+    if not is_address(address):
+        hint = (Argument("witness", "https://witness.example.org"), ", or postgresql://host/database")
+        raise LedgerError("There is no witness at such an address.", suggest=hint)
+    if (path := sqlite_path(address)) is not None:
+        return journal.to_json({"address": f"sqlite:///{os.path.abspath(path)}"})
+    if address.startswith(_TABLES):
+        named, options = split_address(address) or ({"password": ""}, {})
+        if named["password"] or "password" in options:
+            rule = "The address is kept in the ledger, for every client to see."
+            raise LedgerError("This address holds a password.", rule=rule, suggest="the password in ~/.pgpass")
+        return journal.to_json({"address": address})
+    from epsilons.ledger.signed import ask_key
+
+    return journal.to_json({"address": address, "key": ask_key(address)})
+
+
+def find_witness(settled: str | None, ledger: str, salt: bytes) -> Witness | None:
+    """The witness that a ledger names."""
+    if settled is None:
+        return None
+    try:
+        known = json.loads(settled)
+        address, key = str(known["address"]), known.get("key")
+    except (ValueError, KeyError, TypeError, AttributeError):
+        raise does_not_add_up() from None
+    if address.startswith(_TABLES):
+        return TableWitness(address, ledger)
+    from epsilons.ledger.signed import SignedWitness
+
+    return SignedWitness(address, str(key), ledger, salt)
+
+
+class TableWitness:
+    """Rows in another database."""
+
+    def __init__(self, address: str, ledger: str) -> None:
+        self.address, self._ledger, self._heads = address, ledger, Heads(address)
+
+    def read(self, seq: int | None = None) -> tuple[Line | None, Line | None]:
+        return self._heads.read(self._ledger, seq)
+
+    def add(self, after: Line | None, lines: Sequence[Line], loss: bool = False) -> Line | None:
+        return self._heads.add(self._ledger, after, lines, loss)
+
+    def close(self) -> None:
+        self._heads.close()
+
+
+class Outside:
+    """The head that a witness keeps, and the chain of this ledger held to it."""
+
+    def __init__(self, witness: Witness) -> None:
+        self._witness, self._turn = witness, threading.Lock()
+        #: The newest line that is known to stand at the witness.
+        self._known: Line | None = None
+
+    def close(self) -> None:
+        self._witness.close()
+
+    def check(self, database: Database) -> None:
+        """Raise unless the witness's head is an ancestor of the chain."""
+        # Asked first, and only then looked at: what it knows was committed before.
+        self._known = self._read()
+        with database.read() as connection:
+            self._hold(connection, self._known)
+
+    def begin(self, connection: Connection) -> None:
+        """Let the witness know of a ledger that it did not know."""
+        self._known = self._witness.add(None, [Line(*journal.head(connection), 0)])
+        if self._known is None:
+            raise self._refused()
+        self._hold(connection, self._known)
+
+    def advance(self, database: Database, least: int) -> None:
+        """Hand over what was added to the chain, link by link; the head has reached `least` when this returns.
+
+        Another client may be quicker, with lines of this chain, or of another, which is refused.
+        """
+        with self._turn:
+            known = self._known or self._read()
+            while True:
+                with database.read() as connection:  # newer than what the witness knows
+                    self._hold(connection, known)
+                    if known.seq >= least:
+                        return
+                    lines = list(_follow(connection, known))
+                if not lines or lines[-1].seq < least:
+                    raise _behind(self._witness.address)
+                reach("witnessing")
+                told = self._witness.add(known, lines[-MOST_LINES:])
+                if told is None or told == known:
+                    raise self._refused()
+                known = self._known = told
+
+    def find_lost(self, connection: Connection) -> tuple[Line | None, int | None]:
+        """The head that the ledger has lost, and `most` at the last line that is left, as far as they are known.
+
+        Refuses where nothing was lost. A witness that does not know the ledger has lost its own store.
+        """
+        last, digest = journal.head(connection)
+        head, line = self._witness.read(last)
+        if head is not None and _stands(connection, head):
+            raise LedgerError("This ledger stands at its head or ahead of it: nothing was lost.", suggest="open it")
+        return head, line.most if line is not None and line.digest == digest else None
+
+    def overrule(self, connection: Connection, lost: Line | None) -> None:
+        """The head after a loss was accepted and written down; what was lost still counts."""
+        line = Line(*journal.head(connection), 0 if lost is None else lost.most)
+        self._known = self._witness.add(lost, [line], loss=True)
+        if self._known != line:
+            raise _behind(self._witness.address)
+
+    def _read(self) -> Line:
+        head, _ = self._witness.read()
+        if head is None:
+            raise self._unknown()
+        return head
+
+    def _hold(self, connection: Connection, head: Line) -> None:
+        if not _stands(connection, head):
+            raise _behind(self._witness.address)
+
+    def _unknown(self) -> LedgerError:
+        return UnusableLedgerError(
+            f"The witness at {self._witness.address} does not know this ledger.",
+            rule="Only its head shows whether an older copy of the ledger was put back.",
+            suggest="the witness with its own store; if that is lost, `epsilons ledger adopt LEDGER --accept-loss`",
+        )
+
+    def _refused(self) -> LedgerError:
+        return UnusableLedgerError(
+            f"The witness at {self._witness.address} did not take this ledger's head.",
+            rule="No data is read before the head is safe; what was charged stays charged.",
+            suggest="whether it keeps the head of another ledger under this id",
+        )
+
+
+def _follow(connection: Connection, known: Line) -> Any:
+    most = known.most
+    for seq, kind, _, body, digest in journal.follow(connection, known.seq + 1, known.digest):
+        most = journal.add_charges(most, kind, body)
+        yield Line(seq, digest, most)
+
+
+def _stands(connection: Connection, head: Line) -> bool:
+    line = connection.execute("SELECT hash FROM journal WHERE seq = :seq", {"seq": head.seq}).fetchone()
+    return line is not None and bool(line["hash"] == head.digest)
+
+
+def _behind(address: str) -> LedgerError:
+    return UnusableLedgerError(
+        f"This ledger is older than its witness at {address} knows it, or has diverged from what it knows.",
+        rule="A ledger that was restored, forked or edited would spend budgets twice.",
+        suggest="the newest copy of the ledger; if it is lost for good, `epsilons ledger adopt LEDGER --accept-loss`",
+    )
