@@ -692,11 +692,12 @@ STEWARDS = (
     ("ledger", "history", "people.toml"), ("ledger", "verify", "people.toml"), ("ledger", "adopt", "people.toml"),
     ("ledger", "forget", "people.toml"), ("ledger", "person", "1", "people.toml"),
     ("ledger", "quota", "office", "people.toml"), ("ledger", "export", "people.toml"),
+    ("ledger", "witness", "sqlite:///witness.store", "people.toml"),
     ("person", "statement", "people.toml", "1"), ("person", "level", "people.toml", "1", "strict"),
     ("person", "withdraw", "people.toml", "1"),
 )  # fmt: skip
 #: What takes no dataset file.
-WITHOUT_FILES = {"audit", "collect", "completion", "demo", "init", "keys", "papers", "serve"}
+WITHOUT_FILES = {"audit", "collect", "completion", "demo", "init", "keys", "papers", "serve", "witness"}
 
 
 def test_every_command_is_one_of_analysts_of_stewards_or_takes_no_dataset() -> None:
