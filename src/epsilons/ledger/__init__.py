@@ -1,7 +1,7 @@
 """Per-person budgets: durable, atomic, and global over everyone who asks.
 
 Start with `values` (what is handed out) and `ledger` (the class, and the order of a release). A dataset is settled in
-`registration`; whose word holds is decided in `consent`; `paths` lets files move along with a ledger, and `places`
+`registration`; whose word holds is decided in `consent`; `moving` makes backups, and takes a ledger elsewhere; `paths` lets files move along with a ledger, and `places`
 remembers which ledger stood where. A question passes `checks` (what may enter), `statements` (what the tables say, and
 what changes a budget), `past` (if it was asked before) and `journal` (the line that is kept); `balances` says what is
 left to everyone, and what one person is told. In `roster` people join and change their minds; `merging` keeps cohorts
@@ -72,6 +72,7 @@ def open(
     adopt: bool = False,
     accept_loss: bool = False,
     look: bool = False,
+    moved: bool = False,
     clock: Clock | None = None,
 ) -> Ledger:
     """A ledger by its address.
@@ -87,6 +88,7 @@ def open(
     counts everybody's grant as fully spent. `create=False` refuses to start a new ledger where there is none;
     given one in memory that stood in for it, a new ledger knows people by the same digests.
     `look=True` is for reading alone: an older format is brought up to date only for as long as the ledger is open.
+    `moved=True` opens the old copy of one that moved, to finish the move.
     """
     from epsilons.ledger.journal import now, write_time
     from epsilons.ledger.ledger import Ledger
@@ -109,7 +111,7 @@ def open(
         at = write_time(clock)
         opened = open_ledger(
             database, url, place, at, anchor=anchor, address=address, create=create, salt=salt, adopt=adopt,
-            accept_loss=accept_loss, look=look,
+            accept_loss=accept_loss, look=look, moved=moved,
         )  # fmt: skip
         return Ledger(database, clock, *opened)
     except BaseException:

@@ -106,6 +106,20 @@ class Ledger(Renewing):
         if self._outside is not None:
             self._outside.close()
 
+    def copy(self, path: str) -> None:
+        """A copy of a ledger that is in a file, as it stands, for its owner alone."""
+        self._database.copy(path)
+
+    def end(self, state: str) -> None:
+        """No question is charged here any more: it is `values.MOVED`, or `RETIRED`. Said again, nothing changes."""
+        with self._writing("enrolling", "enrolled") as connection:
+            (before,) = connection.execute("SELECT state FROM ledger").fetchone()
+            if before is None:
+                connection.execute("UPDATE ledger SET state = :state", {"state": state})
+                journal.append(connection, "end", write_time(self._clock), {"state": state})
+            elif before != state:
+                raise values.has_ended(before)
+
     def set_witness(self, address: str) -> None:
         """From now on the head is kept by the witness at this address, for every client of this ledger."""
         settled = witness.settle(address)
@@ -296,6 +310,8 @@ class Ledger(Renewing):
             if before is not None:
                 return before
             turn = statements.read_turn(connection)
+            if turn["state"] is not None:
+                raise values.has_ended(turn["state"])
             if turn["neighbors"] is None:
                 raise LedgerError("This ledger's terms are not settled.", suggest="settle them first")
             if individual and not turn["allow_individual"]:

@@ -45,6 +45,7 @@ _JOIN = (
     "    ledger = open('sqlite:///try.ledger'); \\\n"
     '    ledger.enroll(identity.digests([17], ledger.salt), [500_000_000])"'
 )
+_BACK_UP = "python -c \"from epsilons import ledger; \\\n    ledger.open('sqlite:///try.ledger').copy('try.backup')\""
 _MOST_CHARGES = 6
 _UNSAID = "What people said since this copy was made, levels and withdrawals, is lost, too."
 _ADDRESS = "An address (sqlite:///people.ledger, postgresql://host/database), a file, or a dataset file that names one."
@@ -115,7 +116,7 @@ def _open_of(
     None: `every` dataset is meant.
     """
     address, name = _find_address(place, named)
-    with closing(_open_verified(place=place, named=named, witness=anchor)) as ledger:
+    with closing(_open_verified(place=place, named=named, anchor=anchor)) as ledger:
         names = {one.name for one in ledger.registrations(newest=True)}
         if every or name is None or names <= {name}:
             yield ledger, None
@@ -297,6 +298,87 @@ def adopt(as_json: bool, accept_loss: bool, yes: bool, **where: Any) -> None:
     print_json(document) if as_json else write(f"{what} The head is line {done.entries}: {done.head}")
     if accept_loss:
         note(f"{_UNSAID} Ask them again, also those who were told that they had withdrawn.")
+
+
+@command.command()
+@click.argument("file", type=click.Path(dir_okay=False))
+@_on_a_ledger("backup try.backup try.ledger")
+def backup(file: str, as_json: bool, **where: Any) -> None:
+    """Copy a ledger to a file, as it stands, while it is in use. FILE is its owner's alone, and no ledger to open.
+
+    Should it be put back one day, what came after it counts as spent: so much as a witness can tell, else everything.
+    """
+    from epsilons.ledger.moving import back_up
+
+    with closing(_open(**where)) as ledger:
+        line = back_up(ledger, os.path.abspath(file))
+    document = {"ledger": ledger.id, "line": line, "file": file}
+    print_json(document) if as_json else write(f"Copied up to line {line} to {file}.")
+
+
+@command.command()
+@click.argument("file", type=click.Path(dir_okay=False, exists=True))
+@_on_a_ledger("restore try.backup try.ledger --yes", make=_BACK_UP)
+@click.option("--yes", is_flag=True, help="Do not ask before what came after the backup counts as spent.")
+def restore(file: str, as_json: bool, yes: bool, place: str | None, named: str | None, anchor: str | None) -> None:
+    """Put a backup in the place of a ledger that is lost, or does not add up. What stood there is kept beside it.
+
+    What can have been charged since counts as spent: where a witness knows the backup's last line, as much as anybody
+    was charged after it; else everyone's grant, until they consent anew. What people said since is lost, too. Stop
+    whatever has the ledger open before.
+    """
+    from epsilons.ledger.moving import restore
+
+    if not yes:
+        if not sys.stdin.isatty():
+            raise click.UsageError(f"What came after the backup will count as spent. {_UNSAID} Say --yes as well.")
+        click.confirm(f"What came after the backup will count as spent. {_UNSAID} Go on?", abort=True, err=True)
+    ledger, cost = restore(os.path.abspath(file), _find_address(place, named)[0], anchor)
+    with closing(ledger):
+        done, terms = ledger.verify(), ledger.terms()
+    amount = None if cost < 0 else cost / 1e9 if terms is None else terms.counted.amount(cost)
+    document = {"ledger": ledger.id, "entries": done.entries, "counts_as_spent": amount, "everything": cost < 0}
+    counts = (
+        "Everyone's grant counts as spent, until they consent anew."
+        if cost < 0
+        else (f"Of everyone's grant {amount:g} more counts as spent." if cost else "Nothing was lost.")
+    )
+    print_json(document) if as_json else write(f"Restored. {counts}")
+    if cost:
+        note(f"{_UNSAID} Ask them again, also those who were told that they had withdrawn.")
+
+
+@command.command()
+@click.argument("target")
+@_on_a_ledger("move elsewhere.ledger try.ledger")
+def move(target: str, as_json: bool, place: str | None, named: str | None, anchor: str | None) -> None:
+    """Take a ledger to another file, TARGET. The old one stays as it is, and is refused from then on.
+
+    Interrupted, the same command finishes it. Snapshots of datasets are looked for where they are: register again if
+    they moved, too.
+    """
+    from epsilons.ledger.moving import move
+
+    address = target if "://" in target else f"sqlite:///{os.path.abspath(target)}"
+    with closing(move(_find_address(place, named)[0], address, anchor)) as ledger:
+        line = ledger.verify().entries
+    print_json({"ledger": ledger.id, "entries": line, "place": address}) if as_json else write(f"Moved to {target}.")
+
+
+@command.command()
+@_on_a_ledger("retire try.ledger --yes")
+@click.option("--yes", is_flag=True, help="For good.")
+def retire(as_json: bool, yes: bool, **where: Any) -> None:
+    """Ask nothing more of a ledger, for good. History, statements and stored answers stay readable."""
+    from epsilons.ledger.moving import retire
+
+    if not yes:
+        if not sys.stdin.isatty():
+            raise click.UsageError("A ledger is retired for good: say --yes as well.")
+        click.confirm("The ledger will take no more questions, for good. Go on?", abort=True, err=True)
+    with closing(_open(**where)) as ledger:
+        retire(ledger)
+    print_json({"ledger": ledger.id, "state": "retired"}) if as_json else write("Retired: it takes no more questions.")
 
 
 @command.command()

@@ -25,7 +25,7 @@ def witness(store: str, key_file: str, host: str, port: int, **given: Any) -> No
 
     \b
     Example:
-      epsilons witness --store sqlite:///witness.store --key witness.key --port 8710
+      epsilons witness --store sqlite:///witness.store --key witness.key
     """
     from epsilons.collection.sealing import fingerprint
     from epsilons.ledger.heads import Heads
