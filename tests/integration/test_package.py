@@ -227,6 +227,15 @@ def test_the_citation_names_the_version() -> None:
     assert f"\nlicense: {PROJECT['license']}\n" in text
 
 
+def test_hooks_of_pre_commit_download_nothing_and_exist() -> None:
+    text = (ROOT / ".pre-commit-config.yaml").read_text(encoding="utf-8")
+    assert re.findall(r"repo: (.+)", text) == ["local"]
+    assert set(re.findall(r"language: (.+)", text)) == {"system"}
+    for entry in re.findall(r"entry: (.+)", text):
+        assert entry.startswith(".venv/bin/python "), entry
+        assert all((ROOT / file).exists() for file in re.findall(r"\b(?:tests|src)(?:/[\w.]+)*", entry)), entry
+
+
 def _pythons() -> dict[str, str | None]:
     """{version: an interpreter that runs, or None} of every Python that the package claims to run on."""
     claimed = re.findall(r"Python :: (3\.\d+)", "\n".join(PROJECT["classifiers"]))

@@ -25,6 +25,7 @@ from epsilons.noise.coins import keep_digests
 from epsilons.noise.entropy import Entropy
 from epsilons.statistics.additive import Additive, weighted_sums
 from epsilons.statistics.base import Question
+from epsilons.statistics.gaussian import squares
 from epsilons.statistics.order import Order
 from epsilons.summaries.cells import SortedCells
 from epsilons.testing import seeded
@@ -59,6 +60,16 @@ def check_sums(pair: Pair, one: TablePeople, other: TablePeople) -> None:
             weights = weighting_of(pair.mechanism, pair.question, one.levels).weights
             sums = zip(weighted_sums(mine, weights), weighted_sums(yours, weights), strict=True)
             assert sum(abs(a - b) for a, b in sums) <= weights[pair.level] * part.reach[relation]
+
+
+def check_squares(pair: Pair, one: TablePeople, other: TablePeople) -> None:
+    """Gaussian noise: over all groups and rows all parts together move by at most 1 in L2, at weight one."""
+    statistic = pair.question.statistic
+    if not isinstance(statistic, Additive):
+        return
+    parts = zip(squares(statistic, pair.question.neighbors), statistic.tally(one), statistic.tally(other), strict=True)
+    moved = [(square, (mine.astype(object) - yours.astype(object)).reshape(-1)) for square, mine, yours in parts]
+    assert sum(Fraction(int(away @ away)) / square for square, away in moved) <= 1
 
 
 def check_answers(pair: Pair, one: TablePeople, other: TablePeople) -> None:
@@ -122,6 +133,7 @@ def check_coins(pair: Pair, one: TablePeople, other: TablePeople) -> None:
 
 CHECKS: dict[str, Check] = {
     "sums move by at most the reach": check_sums,
+    "sums move by at most the squares": check_squares,
     "the control flow is the same": check_answers,
     "costs move by at most the charge": check_costs,
     "other people's coins stay the same": check_coins,
@@ -181,8 +193,9 @@ def additive(pair: Pair) -> bool:
     return isinstance(pair.question.statistic, Additive)
 
 
-def test_rows_that_are_not_capped_are_caught() -> None:
-    assert found(check_sums, 25, lambda pair: additive(pair) and pair.rows == 1, enough=2, cap=99) == 2
+@pytest.mark.parametrize("check", [check_sums, check_squares])
+def test_rows_that_are_not_capped_are_caught(check: Check) -> None:
+    assert found(check, 25, lambda pair: additive(pair) and pair.rows == 1, enough=2, cap=99) == 2
 
 
 def test_coins_by_position_are_caught() -> None:

@@ -33,6 +33,9 @@ BOUNDS = {"wage": (0.0, 100.0), "age": (18.0, 80.0)}
 
 def facts(entry: Entry, front: str) -> dict[str, Any]:
     """The public facts that a statistic needs."""
+    if entry.pair:
+        ends = {"bounds_x": BOUNDS["age"], "bounds_y": BOUNDS["wage"]}
+        return ends if front == ARRAYS else {"other": "age", "bounds": BOUNDS}
     if entry.model and front == ARRAYS:
         classes = {} if "classes" in entry.own(ARRAYS) else {"bounds_y": BOUNDS["wage"]}
         return {"bounds_X": ([BOUNDS["age"][0]], [BOUNDS["age"][1]]), "features": ["age"], **classes}
@@ -49,6 +52,8 @@ def target(entry: Entry) -> str:
 
 def data(entry: Entry) -> tuple[Any, ...]:
     values = LEFT.tolist() if target(entry) == "left" else WAGE  # as in a table, its type does not say it is complete
+    if entry.pair:
+        return AGE, values
     return (AGE[:, None], values) if entry.model else (values,)
 
 

@@ -63,6 +63,8 @@ OTHERS: dict[str, Any] = {
     "target_bounds": (0.0, 9.0),
     "classes": (1, 2),
     "words": (("region", ("north", "south")),),
+    "spans": ("months", ("2026-01", "2026-03")),
+    "portion": Fraction(1, 3),
 }
 #: What a statistic of this shape cannot have beside what it has.
 IMPOSSIBLE = {"categories", "from_low", "from_high"}

@@ -54,6 +54,8 @@ class ModelAccuracy(SumAccuracy):
     def expectations(self, question: Question, levels: Levels, weighting: Weighting) -> dict[str, Any]:
         """R2, or the accuracy, that a model of this many people is expected to have, and that of an exact one."""
         statistic, effect = cast(Regression, question.statistic), Effect.of(question, levels, weighting)
+        if not statistic.predicts:
+            return {}
         features, scale = statistic.width - 1, float(effect.scales[0]) / MODEL_STEPS**2 / _part(effect)
         vector = 2 * (scale / (2 * statistic.kappa)) ** 2
         noise = (vector + 2 * (scale / 2) ** 2 * features * WEIGHT_SQUARE) / MEAN_SQUARE

@@ -164,6 +164,8 @@ def _values(entry: Entry, data: Mapping[str, Any], own: Mapping[str, Any]) -> tu
     """(values or rows, the statistic's arguments): a model's features are called as the columns of a frame."""
     if not entry.model:
         return data["values"], own
+    if entry.pair:
+        return Rows.of_two(data["X"], data["y"]), own
     X, public = data["X"], own["bounds_X"]
     if isinstance(public, Mapping):
         check_order(X, public)

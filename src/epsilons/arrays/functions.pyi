@@ -16,7 +16,7 @@ Mechanism = (
 )
 Statistic = (
     Literal["count", "sum", "mean", "variance", "median", "quantile", "min", "max", "kth_largest", "histogram"]
-    | Literal["linear_regression", "logistic_regression"]
+    | Literal["linear_regression", "logistic_regression", "covariance", "correlation"]
     | str
 )
 Step = float | None
@@ -64,9 +64,11 @@ class PlanOptions(Options, total=False):
     bounds_y: Bounds  # None
     features: Sequence[str] | None  # None
     classes: Sequence[Any]  # (0, 1)
+    bounds_x: Bounds  # None
 
-__all__ = ["count", "histogram", "kth_largest", "linear_regression", "logistic_regression", "max", "mean"]
-__all__ += ["median", "min", "plan", "quantile", "relation", "sum", "variance"]
+__all__ = ["correlation", "count", "covariance", "histogram", "kth_largest", "linear_regression"]
+__all__ += ["logistic_regression", "max", "mean", "median", "min", "plan", "quantile", "relation", "sum"]
+__all__ += ["variance"]
 
 def count(values: Any, epsilons: Any = None, **options: Unpack[Options]) -> Release: ...
 def sum(values: Any, epsilons: Any = None, *, bounds: Bounds = None, **options: Unpack[Options]) -> Release: ...
@@ -126,6 +128,24 @@ def logistic_regression(
     bounds_X: Any = None,
     classes: Sequence[Any] = (0, 1),
     features: Sequence[str] | None = None,
+    **options: Unpack[Options],
+) -> Release: ...
+def covariance(
+    X: Any,
+    y: Any,
+    epsilons: Any = None,
+    *,
+    bounds_x: Bounds = None,
+    bounds_y: Bounds = None,
+    **options: Unpack[Options],
+) -> Release: ...
+def correlation(
+    X: Any,
+    y: Any,
+    epsilons: Any = None,
+    *,
+    bounds_x: Bounds = None,
+    bounds_y: Bounds = None,
     **options: Unpack[Options],
 ) -> Release: ...
 def plan(statistic: Statistic, epsilons: Any = None, **options: Unpack[PlanOptions]) -> Plan: ...

@@ -100,7 +100,8 @@ def _describe(call: Call) -> str:
     """A question as a plan shows it: enough to tell it from the others."""
     parts = [call.entry.name, *([] if call.column is None else [str(call.column)])]
     parts += [f"{name}={call.own[name]}" for name in ("q", "k") if name in call.given]
-    parts += [f"on {', '.join(map(str, call.own['features']))}"] if call.entry.model else []
+    parts += [f"with {call.own['other']}"] if call.entry.pair else []
+    parts += [f"on {', '.join(map(str, call.own['features']))}"] if call.entry.model and not call.entry.pair else []
     parts += [f"by {', '.join(map(str, call.options.by))}"] if call.options.by else []
     parts += [f"where {call.options.where}"] if call.options.where else []
     return " ".join(parts)

@@ -36,6 +36,7 @@ class PlanOptions(Options, total=False):
     outside: Literal["drop", "clip"]  # "drop"
     features: Sequence[str]
     classes: Sequence[Any]  # (0, 1)
+    other: str
 
 class Questions:
     def count(
@@ -81,6 +82,12 @@ class Questions:
         classes: Sequence[Any] = (0, 1),
         bounds: ColumnBounds = None,
         **options: Unpack[Options],
+    ) -> Release: ...
+    def covariance(
+        self, target: str, other: str, *, bounds: ColumnBounds = None, **options: Unpack[Options]
+    ) -> Release: ...
+    def correlation(
+        self, target: str, other: str, *, bounds: ColumnBounds = None, **options: Unpack[Options]
     ) -> Release: ...
     def plan(self, statistic: Statistic, column: str | None = None, **options: Unpack[PlanOptions]) -> Plan: ...
 
@@ -132,4 +139,10 @@ class BatchQuestions:
         classes: Sequence[Any] = (0, 1),
         bounds: ColumnBounds = None,
         **options: Unpack[BatchOptions],
+    ) -> Pending: ...
+    def covariance(
+        self, target: str, other: str, *, bounds: ColumnBounds = None, **options: Unpack[BatchOptions]
+    ) -> Pending: ...
+    def correlation(
+        self, target: str, other: str, *, bounds: ColumnBounds = None, **options: Unpack[BatchOptions]
     ) -> Pending: ...

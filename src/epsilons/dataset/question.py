@@ -183,11 +183,12 @@ def _plain_key(key: Any) -> Any:
 def _parse_model(call: Call, options: AskOptions, facts: TableFacts) -> tuple[Any, str, str]:
     """(statistic, target, note) of a model of a column by others: bounds of all of them are found by name."""
     own, schema = call.own, facts.schema
-    features, given = own["features"], own["bounds"]
+    features, given = [own["other"]] if call.entry.pair else own["features"], own["bounds"]
     if isinstance(features, (str, bytes)) or not isinstance(features, Sequence) or not features:
         raise PlanError("Features are given as a list of columns.", suggest=_FEATURES)
     columns = [schema.find(name) for name in features]
     texts = [column.name for column in columns if column.family == TEXT and column.name in facts.keys]
+    texts = [] if call.entry.pair else texts
     words = {name: check_words(name, facts.keys[name]) for name in texts}
     names = tuple(column.name if column.name in words else schema.number(column.name).name for column in columns)
     if schema.find(call.column).name in names:

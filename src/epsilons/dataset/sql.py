@@ -30,7 +30,7 @@ if TYPE_CHECKING:
 LONGEST_QUERY = 20_000
 _EXAMPLE = "SELECT region, AVG(wage) FROM people WHERE age >= 18 GROUP BY region"
 _RULE = (
-    "SELECT keys and COUNT, SUM, AVG, VAR_POP, MEDIAN, QUANTILE, MIN, MAX of columns FROM people "
+    "SELECT keys and COUNT, SUM, AVG, VAR_POP, MEDIAN, QUANTILE, MIN, MAX, COVAR_POP, CORR of columns FROM people "
     "[WHERE ...] [GROUP BY columns]."
 )
 _ONE_TABLE = "a dataset whose table has all the columns; a query asks one table"
@@ -108,10 +108,11 @@ class Query:
             if paying and one.statistic not in paying:
                 arguments.pop("for_interval", None)
             if one.column is not None and one.statistic != "count":
-                if one.column not in bounds:
-                    what, example = f"A {one.statistic} of {one.column!r} needs bounds.", {one.column: (0, 100)}
+                for name in (name for name in (one.column, arguments.get("other", one.column)) if name not in bounds):
+                    what, example = f"A {one.statistic} of {name!r} needs bounds.", {name: (0, 100)}
                     raise PlanError(what, rule=BOUNDS_RULE, suggest=Argument("bounds", example))
-                arguments["bounds"] = bounds[one.column]
+                both = {name: bounds[name] for name in (one.column, arguments.get("other", one.column))}
+                arguments["bounds"] = both if "other" in arguments else bounds[one.column]
             where, column = self.where, () if one.column is None or one.present else (one.column,)
             if one.present:
                 there = '"' + str(one.column).replace('"', '""') + '" IS NOT NULL'
@@ -226,7 +227,8 @@ def _read_outputs(
         if one.column is not None and not one.present:
             schema.number(one.column)
         quantile = [f"{value:g}" for argument, value in one.arguments if argument == "q"]
-        called = [one.name or one.statistic, *quantile, *([] if one.column is None else [one.column])]
+        other = [value for argument, value in one.arguments if argument == "other"]
+        called = [one.name or one.statistic, *quantile, *([] if one.column is None else [one.column]), *other]
         found.append(replace(one, name=name or "_".join(called)))
     if not found:
         raise _unsupported("no aggregate at all")
@@ -264,6 +266,10 @@ def _read_aggregate(tree: exp.Expr, schema: Schema, person: str) -> Aggregate:
         raise _unsupported(what, _INSTEAD.get(what, _AFTERWARDS))
     if isinstance(tree.this, exp.Distinct):
         raise _unsupported(f"{what} of DISTINCT")
+    if CATALOGUE[statistic].pair and isinstance(tree.expression, exp.Expr):
+        column, other = (_read_column(one, schema, f"{what} of an expression") for one in (tree.this, tree.expression))
+        schema.number(other)
+        return Aggregate("", statistic, column, (("other", other),))
     if any(value for name, value in tree.args.items() if name != "this"):
         raise _unsupported(f"{what} with further arguments")
     return Aggregate("", statistic, _read_column(tree.this, schema, f"{what} of an expression"))

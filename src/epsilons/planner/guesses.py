@@ -82,7 +82,7 @@ def in_use(question: Question) -> dict[str, float]:
         low, high = statistic.bounds
         found["spread"] = (high - low) / 4 if question.spread is None else question.spread
         found["location"] = (low + high) / 2 if question.location is None else question.location
-    elif isinstance(statistic, Regression):
+    elif isinstance(statistic, Regression) and statistic.predicts:
         found["spread"] = statistic.unit / 2 if question.spread is None else question.spread
     return found
 

@@ -20,6 +20,7 @@ _FILES = (
     "unbounded",
     "histogram",
     "regression",
+    "covariance",
 )
 
 #: Every statistic by name.

@@ -29,6 +29,8 @@ class Entry:
     column: Literal["required", "optional"] = "required"
     #: Whether it is a model of a target by features, rather than a number of one column.
     model: bool = False
+    #: Whether that is of one other column alone, and the answer a number.
+    pair: bool = False
     #: Whether its column may hold words.
     text: bool = False
     #: What becomes of a person whose value is missing: not counted, or left out; at the centre if asked for, and

@@ -160,9 +160,10 @@ class Order(Statistic):
         return replace(self, for_interval=part) if self.between_ends else self
 
     def identity(self) -> str:
-        """As ever where nothing pays for an interval and nobody is imputed: ledgers hold such questions."""
+        """As ever where nothing pays for an interval, nobody is imputed and no epsilon is shared: ledgers hold it."""
         paid = f" for_interval={self.for_interval}" if self.has_bracket else ""
-        return f"{self!r}{paid}{' imputed' if self.imputes else ''}"
+        part = f" portion={self.portion}" if self.portion != 1 else ""
+        return f"{self!r}{paid}{' imputed' if self.imputes else ''}{part}"
 
     def per_row(self, neighbors: str) -> int:
         """By how much a person's loss exceeds that of one row in one answer."""

@@ -65,6 +65,8 @@ class Regression(Average):
     words: Words = field(default=(), kw_only=True)
 
     family: ClassVar[str] = "regression"  # type: ignore[misc]
+    #: Whether it predicts a target, so that it can be said how well.
+    predicts: ClassVar[bool] = True
     #: The target's weight kappa beside features of weight one.
     kappa: ClassVar[int]
     #: The field that holds the public fact about the target, and its check.
@@ -329,11 +331,16 @@ def _told(key: str, name: str, found: float, error: float, beside: str) -> dict[
     return {key: float(found), f"{key}_error": float(error), "quality": sentence}
 
 
-def _features(given: Mapping[str, Any], over: RowScope) -> tuple[Any, Any, Scope | None]:
-    """(names, bounds, scope): on tables bounds are found by name before. A scope where it matters who counts with how
-    many rows, and whether the word that nothing is missing would make the number of people public."""
+def scope_of_rows(over: RowScope) -> Scope | None:
+    """A scope where it matters who counts with how many rows, and whether the word that nothing is missing would make
+    the number of people public."""
     unsure = over.fixed and not over.complete
-    scope = None if over.fixed and over.complete else replace(over.scope, only_missing=unsure)
+    return None if over.fixed and over.complete else replace(over.scope, only_missing=unsure)
+
+
+def _features(given: Mapping[str, Any], over: RowScope) -> tuple[Any, Any, Scope | None]:
+    """(names, bounds, scope): on tables bounds are found by name before."""
+    scope = scope_of_rows(over)
     if "bounds_X" in given:
         return *feature_bounds(given["bounds_X"], given["features"]), scope
     return given["features"], given["bounds"], scope

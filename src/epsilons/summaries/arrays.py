@@ -341,6 +341,14 @@ class Rows:
             raise DataError("There are no people.", rule=_SHAPE, suggest="one row and one epsilon per person")
         return cls(matrix, check_values(target, len(matrix)))
 
+    @classmethod
+    def of_two(cls, first: Any, second: Any) -> Rows:
+        """Two values per person."""
+        values = read_values(first)
+        if values.ndim != 1:
+            raise DataError(f"X comes in {values.ndim} dimensions.", rule="One value per person.", suggest=_FLAT)
+        return cls.pair(as_doubles(as_numbers(values, "X holds")).reshape(-1, 1), second)
+
     def __len__(self) -> int:
         return len(self.features)
 

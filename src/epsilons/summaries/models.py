@@ -31,9 +31,9 @@ Read = Callable[[NDArray[Any]], Floats]
 MODEL_STEPS = 1 << 16
 #: The sums of a model of this many people fit into 64 bits: each adds at most 4 * 2^32.
 MAX_PEOPLE = 1 << 29
-#: Numbers of Z that are made at a time: a few megabytes, and no more than 2^18 people, whose products of at most 2^32
-#: add up to 2^50. Doubles are exact below 2^53.
-_BLOCK = 1 << 20
+#: Numbers of Z that are made at a time, at most, and for each level: a few megabytes, and no more than 2^18 people,
+#: whose products of at most 2^32 add up to 2^50. Doubles are exact below 2^53.
+_BLOCK, _OF_LEVEL = 1 << 20, 1 << 13
 #: Numbers that stay in the processor's cache while they go to the grid.
 _SLICE = 1 << 17
 #: Columns of Z are filled with zeros to a multiple of so many: a product of 16 columns takes two thirds of one of 15.
@@ -124,8 +124,8 @@ def product_sums(
     a block exactly, in whatever order a matrix product adds. Blocks are added in 64-bit integers.
     """
     wide = features.shape[1] + 2
-    # Only people who are to be sorted by level need stand side by side in great number.
-    people = max(1, (_BLOCK if levels > 1 else _SLICE) // _fill(wide))
+    # The more levels people are sorted by, the more of them stand side by side: a product is of one level's.
+    people = max(1, min(_BLOCK, max(_SLICE, levels * _OF_LEVEL)) // _fill(wide))
     starts = range(0, len(target), people)
     threads = max(1, min(len(starts), _count_processors()))
 

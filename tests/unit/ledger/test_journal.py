@@ -29,7 +29,7 @@ class Place:
         self.books: list[Ledger] = []
 
     def open(self, **more: Any) -> Ledger:
-        self.books.append(epsilons.ledger.open(self.address, **{"anchor": self.head, **more}))
+        self.books.append(epsilons.ledger.open(self.address, **{"witness": self.head, **more}))
         return self.books[-1]
 
     def close(self) -> None:

@@ -7,7 +7,7 @@ import math
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from fractions import Fraction
-from typing import ClassVar
+from typing import Any, ClassVar
 
 import numpy as np
 import pytest
@@ -22,7 +22,7 @@ from epsilons.preferences import Levels, roster_of
 from epsilons.statistics.additive import Part, weighted_sums
 from epsilons.statistics.base import Question, Rest, Weighting, proportional
 from epsilons.statistics.regression import LinearRegression, LogisticRegression, Regression
-from epsilons.summaries import arrays, models
+from epsilons.summaries import arrays
 from epsilons.summaries.arrays import Rows
 from epsilons.summaries.models import MODEL_STEPS as STEPS
 from support.small_worlds import at_max
@@ -134,9 +134,15 @@ class Unclipped(LinearRegression):
     summary: ClassVar[str] = "unclipped"  # type: ignore[misc]
 
 
-arrays.SUMMARIES["unclipped"] = lambda statistic, rows, codes, levels, _: models._products(
-    statistic, rows, codes, levels, lambda target: np.asarray(target, float) * STEPS * 1.5
-)
+def multiply_unclipped(statistic: Any, rows: Any, codes: Any, levels: int, _: Any) -> list[Any]:
+    """Products of targets half as large again as their bounds, of features within (-1, 1)."""
+    z = np.column_stack([np.ones(len(codes)), rows.features, 1.5 * np.asarray(rows.target, float)]) * STEPS
+    z[np.isnan(z).any(axis=1)] = 0
+    sums = np.array([z[codes == level].T @ z[codes == level] for level in range(levels)]).astype(np.int64)
+    return [statistic.centre_cells(np.stack([factor * sums[:, k, j] for factor, j, k in statistic.terms], axis=1))]
+
+
+arrays.SUMMARIES["unclipped"] = multiply_unclipped
 
 
 class InterceptNotShrunk(Stretching):
