@@ -102,7 +102,7 @@ def of(place: str) -> dict[str, click.Parameter]:
         ("collect", "level", 0.95, "--level 0.95"),
         ("collect", "population", ..., "population"),
         ("collect", "density", 0.5, "density 0.5"),
-        ("ledger", "anchor", ..., "--anchor"),
+        ("ledger", "witness", ..., "--witness"),
         ("ledger", "ledger", "sqlite:///people.ledger", "--ledger sqlite:///people.ledger"),
     ],
 )  # fmt: skip
