@@ -18,8 +18,8 @@ import pytest
 from support import page_worlds
 
 ROOT = Path(__file__).resolve().parents[2]
-#: Text with pictures and code; a mechanism with formulas and sessions. The others are left to `make soak`.
-SOME = ("concepts.html", "mechanisms/weighted.html")
+#: Text with tables and code in links; a mechanism with formulas and sessions. The others are left to `make soak`.
+SOME = ("guarantees.html", "mechanisms/weighted.html")
 
 
 @pytest.fixture(scope="module")
