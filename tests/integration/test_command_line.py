@@ -693,7 +693,7 @@ STEWARDS = (
     ("person", "withdraw", "people.toml", "1"),
 )  # fmt: skip
 #: What takes no dataset file.
-WITHOUT_FILES = {"collect", "completion", "demo", "init", "keys", "papers", "serve"}
+WITHOUT_FILES = {"audit", "collect", "completion", "demo", "init", "keys", "papers", "serve"}
 
 
 def test_every_command_is_one_of_analysts_of_stewards_or_takes_no_dataset() -> None:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import itertools
 import math
+import warnings
 from fractions import Fraction
 from typing import Any
 
@@ -152,6 +153,16 @@ def test_a_function_that_fails_on_made_up_data_is_named_and_on_values_it_is_not(
         assert str(failed.value) == (
             "The function did not give a finite number. What it raised or returned is not shown: it may be data."
         )
+
+
+def test_a_warning_about_a_value_is_not_shown() -> None:
+    """Warnings are errors in tests: this one would be told as a failure, or in a notebook by its text."""
+
+    def warns(values: Any) -> float:
+        warnings.warn(f"a value of {values[0]}", RuntimeWarning, stacklevel=1)
+        return 1.0
+
+    assert isinstance(eps.noisy(warns, [77.0], 1.0, sensitivity=1, step=1).value, float)
 
 
 def test_wrong_arguments_are_refused() -> None:

@@ -6,7 +6,7 @@ all of it unless said otherwise.
 
     functions.py   the functions, made from the catalogue; functions.pyi shows them to type checkers
     asking.py      one question: check, choose a mechanism, draw; and its plan
-    personalize.py any private algorithm made personal;  algorithms.py: how it is run, whose claim it is
+    personalize.py any private algorithm made personal;  algorithms.py: how it is run;  thresholds.py: at which epsilon
     individual.py  individual privacy for the caller's own function
     noisy.py       Laplace or Gaussian noise for it;  gridded.py: its answers on a public grid
     research.py    distributions, simulations and audits of any mechanism or function

@@ -5,6 +5,7 @@ data of as many people before any value is read, and refused with the pair that 
 searched: a refusal would tell of them.
 """
 
+import warnings
 from collections.abc import Callable, Sequence
 from typing import Any
 
@@ -38,15 +39,17 @@ def show_people(values: Any, people: int) -> NDArray[Any]:
 
 
 def call_quietly(compute: Callable[[], Any], read: Callable[[Any], Any], what: str, loudly: bool = False) -> Any:
-    """What a function gives, as `read` reads it; whatever it raises, or gives instead, becomes one fixed text.
+    """What a function gives, as `read` reads it; whatever it raises or warns of, or gives instead, is one fixed text.
 
     Only on made-up data may it be `loudly`.
     """
     if loudly:
         return read(compute())
     try:
-        found = read(compute())
-    except Exception:
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore")
+            found = read(compute())
+    except (Exception, SystemExit, GeneratorExit):
         found = None
     if found is None:
         raise DataError(f"The function did not give {what}.", rule=HIDDEN)

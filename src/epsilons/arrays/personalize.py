@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping, Set
+from collections.abc import Callable, Mapping, Set
 from dataclasses import dataclass
 from numbers import Number
 from typing import Any
@@ -21,6 +21,7 @@ from epsilons.arguments.checks import (
     refuse,
 )
 from epsilons.arrays.algorithms import Algorithm, read_algorithm, run_algorithm
+from epsilons.arrays.thresholds import assign_levels, cannot_rehearse, find_best
 from epsilons.errors import Argument, DataError, PlanError, PreferenceError
 from epsilons.guarantee import NANO, NEIGHBORS, Guarantee, to_epsilon
 from epsilons.mechanisms.base import Account
@@ -46,6 +47,8 @@ def personalize(
     rows_per_person: int = 1,
     share: float = 1.0,
     rescale: bool = False,
+    like: Any = None,
+    truth: Callable[[Any], Any] | None = None,
     entropy: Entropy | None = None,
 ) -> Release:
     """Run an epsilon-private algorithm on a random sample of people, so that everyone keeps their own epsilon.
@@ -53,11 +56,13 @@ def personalize(
     `algorithm` is a function of data and epsilon (by that name, or as the second of two arguments), an OpenDP
     measurement or a function of epsilon that makes one, or a model or tool of diffprivlib. `data` has one entry per
     person: a list, an array, a frame, or a tuple of these side by side (features and target). `threshold` is "max"
-    (default), "mean" or a number: the epsilon that the algorithm runs at. `private_under` says under which neighbours
-    it is private: "absent" (a record added or removed; what a plain function is taken to claim) or "both". With several
-    rows per person, `person` has an id per row, at most `rows_per_person` rows of each are used, and the algorithm runs
-    at a share of the threshold. Epsilons then go by id ({id: epsilon}, or an `eps.Roster` of everyone who was asked,
-    with or without rows), or are a number. At a `share` below 1 everyone is taken to have granted that part.
+    (default), "mean" or a number: the epsilon that the algorithm runs at; or "best", which is rehearsed on old data of
+    the same kind (`like`) that need no protection, against what a function gives of them without noise (`truth`).
+    `private_under` says under which neighbours it is private: "absent" (a record added or removed; what a plain
+    function is taken to claim) or "both". With several rows per person, `person` has an id per row, at most
+    `rows_per_person` rows of each are used, and the algorithm runs at a share of the threshold. Epsilons then go by id
+    ({id: epsilon}, or an `eps.Roster` of everyone who was asked, with or without rows), or are a number. At a `share`
+    below 1 everyone is taken to have granted that part.
 
     The answer speaks of the sample. How likely everyone was to be in it is a public fact, in `details`: under "chances"
     by the epsilon that is used, under "fraction" on average. An algorithm that names an argument `chances` is given
@@ -98,6 +103,13 @@ def personalize(
     levels = scaled.levels
     if levels.all_public:
         raise nobody_left(part)
+    tried: list[list[float]] = []
+    if like is not None or truth is not None:
+        if like is None or not callable(truth) or rows > 1 or recipe.fixed is not None or str(threshold) != "best":
+            raise cannot_rehearse()
+        about = (recipe, levels, neighbors, rescale, source)
+        best, tried = find_best(levels, lambda t: _rehearse(t, like, *about), truth(like))
+        threshold = to_epsilon(best)
     sampling = Sampling.plan(recipe, levels, threshold, neighbors, rows)
     kept, chances = np.zeros(len(roster), bool), sampling.chances(levels)
     those = slice(None) if used is None else used
@@ -106,7 +118,7 @@ def personalize(
     known = np.zeros(len(roster))
     known[those] = (np.array(chances, float) / ALWAYS)[scaled.codes]
     by_row = (known if owners is None else known[owners])[chosen]
-    told = sampling.tell(levels, rescale)
+    told = sampling.tell(levels, rescale) | ({"tried": tried} if tried else {})
     value = run_algorithm(recipe, _pick(data, chosen), sampling.epsilon, by_row, told)
     private = is_private(source) and not recipe.seeded
     account = Account.of(levels, levels.cut_at(sampling.threshold)).at_share(roster.levels, part)
@@ -160,6 +172,17 @@ class Sampling:
         fraction = sum(c * n for c, n in zip(chances, levels.sizes, strict=True)) / levels.size
         by_level = [list(pair) for pair in zip(grants, chances, strict=True)]
         return {"chances": by_level, "fraction": fraction, "rescaled": rescale}
+
+
+def _rehearse(
+    threshold: int, old: Any, recipe: Algorithm, levels: Levels, neighbors: str, rescale: bool, source: Entropy
+) -> Any:
+    """What the algorithm gives of a sample of old data at a threshold, whoever is on them at a level by lot."""
+    sampling = Sampling.plan(recipe, levels, to_epsilon(threshold), neighbors, 1)
+    codes, chances = assign_levels(levels, _length(old), source), sampling.chances(levels)
+    kept = keep_people(source, codes, chances)
+    by_row = (np.array(chances, float) / ALWAYS)[codes][kept]
+    return run_algorithm(recipe, _pick(old, kept), sampling.epsilon, by_row, sampling.tell(levels, rescale))
 
 
 def _people(data: Any, epsilons: Any, person: Any) -> tuple[NDArray[np.int64] | None, Roster]:

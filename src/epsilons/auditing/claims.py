@@ -60,16 +60,19 @@ class Claim:
         return (None,) if self.neighbors == "absent" else self.domain
 
 
-def audit_claim(claim: Claim, draws: int, confidence: float) -> list[Finding]:
-    """What was found for each level, exactly where that can be."""
+def audit_claim(
+    claim: Claim, draws: int, confidence: float, pairs: int = _MOST_PAIRS, levels: int | None = None
+) -> list[Finding]:
+    """What was found for each level, exactly where that can be; where draws are dear, on few pairs for few levels."""
     if claim.law is not None:
         try:
             return [_enumerate(claim, claim.law, level) for level in claim.levels]
         except PlanError:  # too many outcomes to list
             if claim.draw is None:
                 raise
-    each = 1 - (1 - confidence) / max(1, len(claim.levels))
-    return [_attack(claim, level, draws, each) for level in claim.levels]
+    looked_at = claim.levels[:levels]
+    each = 1 - (1 - confidence) / max(1, len(looked_at))
+    return [_attack(claim, level, draws, each, pairs) for level in looked_at]
 
 
 def _at(claim: Claim, level: float) -> list[int]:
@@ -109,15 +112,15 @@ def _tell(worst: PersonLoss) -> str:
     return str(worst.outcome)
 
 
-def _attack(claim: Claim, level: float, draws: int, confidence: float) -> Finding:
+def _attack(claim: Claim, level: float, draws: int, confidence: float, most: int) -> Finding:
     """A lower bound on the loss of somebody of a level, on the pair that looked worst with a few draws."""
     people = _at(claim, level)
     those, charged = sorted({people[0], people[-1]}), claim.charged[people[0]]
-    pairs = list(list_pairs(claim.domain, those, len(claim.granted), claim.substitutes, _MOST_PAIRS))
+    pairs = list(list_pairs(claim.domain, those, len(claim.granted), claim.substitutes, most))
     if not pairs:
         return Finding(claim.name, level, charged, 0.0, True, "no neighbours")
     few = max(50, draws // _TRIED)
-    tried = pairs[:: max(1, len(pairs) // _MOST_PAIRS)][:_MOST_PAIRS]
+    tried = pairs[:: max(1, len(pairs) // most)][:most]
     looked = [_bound(claim, pair, few, 0.9).lower for pair in tried]
     worst = tried[int(np.argmax(looked))]
     bound = _bound(claim, worst, draws, confidence)

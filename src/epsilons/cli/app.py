@@ -31,6 +31,7 @@ FILES = {
     "witness": ("witness",),
     "collect": ("collect",),
     "papers": ("papers",),
+    "audit": ("audit",),
     "demo": ("demo",),
 }
 

@@ -10,6 +10,7 @@ question.py      from a call to a question;  attempt.py: the question's way thro
 people.py        the summaries of rows that mechanisms see;  levels.py: questions about preferences
 batch.py         several questions at one share;  sql.py: questions in SQL;  answers.py: what both give
 applying.py      any private algorithm on a sample of people;  facts.py: what is publicly known of a dataset
+audited.py       audits of the whole way through a table and a ledger
 """
 
 from importlib.util import find_spec

@@ -248,7 +248,7 @@ class Batch(BatchQuestions):
         schema = self._facts.schema
         wanted = read_query(query, schema, self._facts.person)
         known = {**self._facts.bounds, **{schema.find(name).name: pair for name, pair in (bounds or {}).items()}}
-        listed = {name: self._facts.keys[name] for name in wanted.groups if name in self._facts.on_roster}
+        listed = {name: self._facts.keys[name] for name in wanted.groups if name in self._facts.keys}
         listed |= {schema.find(name).name: values for name, values in (keys or {}).items()}
         return wanted.note_down(self, known, listed, options)
 

@@ -21,7 +21,7 @@ from epsilons.statistics.base import Answer, Floats, Question
 from epsilons.statistics.order import Order
 from epsilons.statistics.sensitivity import Local
 from epsilons.statistics.total import Bounded
-from epsilons.statistics.unbounded import UnboundedOrder
+from epsilons.statistics.unbounded import Unbounded
 from epsilons.summaries import People
 from epsilons.summaries.arrays import array_people, as_numbers, centred_steps
 from epsilons.summaries.cells import SortedCells
@@ -216,7 +216,7 @@ class LocalOrder(LocalSensitivity):
 @register
 @dataclass(frozen=True)
 class LocalUnbounded(LocalSensitivity):
-    """Noise scaled to how far each person could move the k-th largest value, without bounds.
+    """Noise scaled to how far each person could move a k-th largest value, a median or a quantile, without bounds.
 
     Definition: discrete Laplace noise of scale max_i LS_i(D)/eps_i; LS_i(D) from the gaps around it.
     """
@@ -227,14 +227,14 @@ class LocalUnbounded(LocalSensitivity):
         return self._local(question, people).reach
 
     def group_reach(self, question: Question, people: People, size: int) -> int:
-        return cast(UnboundedOrder, question.statistic).group_reach(array_people(people).values, size)
+        return cast(Unbounded, question.statistic).group_reach(array_people(people).values, size)
 
     def _local(self, question: Question, people: People) -> Local:
         rows, levels = array_people(people), len(people.levels.grants)
-        return cast(UnboundedOrder, question.statistic).local(rows.values, rows.roster.codes, levels)
+        return cast(Unbounded, question.statistic).local(rows.values, rows.roster.codes, levels)
 
     def draw(self, question: Question, people: People, entropy: Entropy) -> Answer:
-        here, grid = self._local(question, people), cast(UnboundedOrder, question.statistic).grid
+        here, grid = self._local(question, people), cast(Unbounded, question.statistic).grid
         return Answer(float((here.answer + _noise(entropy, self.rate(question, people))) * here.step * grid))
 
 

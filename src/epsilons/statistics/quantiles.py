@@ -25,6 +25,7 @@ from epsilons.statistics.base import Answer, Floats, RowScope, Statistic, Weight
 from epsilons.statistics.brackets import Bracket
 from epsilons.statistics.entry import BOUNDS, STEP, Entry
 from epsilons.statistics.order import Order, maximum, median, minimum, quantile
+from epsilons.statistics.unbounded import UnboundedMedian, UnboundedQuantile
 
 if TYPE_CHECKING:
     from epsilons.statistics.base import Question
@@ -138,6 +139,8 @@ def several_quantiles(q: Any, bounds: Any, step: float | None = None) -> Order:
 
 def _entry(name: str, make: Callable[..., Order], what: str, *sql: str, **other: Any) -> Entry:
     def build(given: Mapping[str, Any], over: RowScope) -> Statistic:
+        if over.unbounded and given["bounds"] is None and name in ("median", "quantile"):
+            return _without_bounds(given.get("q", Fraction(1, 2)), given["step"], over, name == "median")
         made = make(**given)
         return replace(made, imputes=over.imputed) if over.complete else replace(made, scope=over.scope)
 
@@ -150,6 +153,12 @@ def _entry(name: str, make: Callable[..., Order], what: str, *sql: str, **other:
         "command": f"epsilons {name} people.toml wage --bounds 0,100 --share 0.05",
     }
     return Entry(name=name, build=build, sql=sql, doc=doc, **(told | other))
+
+
+def _without_bounds(q: Any, step: Any, over: RowScope, median: bool) -> Statistic:
+    """For individual and group privacy, which can do without."""
+    scope, kind = None if over.complete else over.scope, UnboundedMedian if median else UnboundedQuantile
+    return kind(quantile(q, (0.0, 1.0)).q_asked, step, scope)
 
 
 _Q = Parameter(

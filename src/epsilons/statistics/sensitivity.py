@@ -60,15 +60,24 @@ def rank_reaches(x: Ranked, rank: int) -> tuple[int, int, int]:
 def order_local(cells: SortedCells, points: int, rank: int, averaged: bool) -> Local:
     """The local sensitivity of each level's people for an order statistic; `averaged`, of the two middle values."""
     x = Ranked.of(cells, points)
-    if averaged:  # in half steps: below, lower middle, upper middle, above
+    if averaged:
         k = cells.people // 2 - 1
-        up, down = x[k + 2] - x[k], x[k + 1] - x[k - 1]
-        lower, upper = max(up, x[k] - x[k - 1]), max(down, x[k + 2] - x[k + 1])
-        spans = [(0, k, up), (k, k + 1, lower), (k + 1, k + 2, upper), (k + 2, cells.people, down)]
-        return Local(x[k] + x[k + 1], _largest(cells, spans), Fraction(1, 2))
+        return Local(x[k] + x[k + 1], _largest(cells, middle_spans(x, cells.people)), Fraction(1, 2))
+    return Local(x[rank], _largest(cells, rank_spans(x, rank, cells.people)))
+
+
+def rank_spans(x: Ranked, rank: int, people: int) -> list[tuple[int, int, int]]:
+    """(first place, last but one, how far one of them moves the value at a rank): below it, at it, above it."""
     below, at, above = rank_reaches(x, rank)
-    spans = [(0, rank, below), (rank, rank + 1, at), (rank + 1, cells.people, above)]
-    return Local(x[rank], _largest(cells, spans))
+    return [(0, rank, below), (rank, rank + 1, at), (rank + 1, people, above)]
+
+
+def middle_spans(x: Ranked, people: int) -> list[tuple[int, int, int]]:
+    """The same for the average of the two middle values, in half steps: below, lower middle, upper middle, above."""
+    k = people // 2 - 1
+    up, down = x[k + 2] - x[k], x[k + 1] - x[k - 1]
+    lower, upper = max(up, x[k] - x[k - 1]), max(down, x[k + 2] - x[k + 1])
+    return [(0, k, up), (k, k + 1, lower), (k + 1, k + 2, upper), (k + 2, people, down)]
 
 
 def _largest(cells: SortedCells, spans: Sequence[tuple[int, int, int]]) -> tuple[int, ...]:

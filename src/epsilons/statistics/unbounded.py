@@ -1,5 +1,6 @@
-"""The k-th largest value without any bounds: only individual privacy can give it, and not for k=1."""
+"""Order statistics without any bounds: only individual privacy can give them, and not the largest and the smallest."""
 
+from abc import abstractmethod
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from fractions import Fraction
@@ -11,22 +12,103 @@ from numpy.typing import NDArray
 from epsilons.arguments.checks import LARGEST_NUMBER, check_rank, check_unbounded_step, exact
 from epsilons.arguments.options import Parameter
 from epsilons.display import show_count
-from epsilons.errors import Argument, PlanError
+from epsilons.errors import Argument, PlanError, Text
 from epsilons.statistics.base import Floats, RowScope, Scope, Statistic
 from epsilons.statistics.entry import BOUNDS, STEP, Entry
 from epsilons.statistics.order import kth_largest
-from epsilons.statistics.sensitivity import Local, Ranked, group_rank_reach, rank_reaches
+from epsilons.statistics.sensitivity import (
+    Local,
+    Ranked,
+    group_even_median_reach,
+    group_rank_reach,
+    middle_spans,
+    rank_spans,
+)
 from epsilons.summaries import People
 from epsilons.summaries.arrays import array_people, as_doubles, as_numbers
 
 #: Without bounds there is no range to divide: answers fall on multiples of a millionth unless `step` is given.
 DEFAULT_STEP = Fraction(1, 1_000_000)
 _BOUNDED = Argument("bounds", (0, 100))
+_BOTH_SIDES = "A record on either side of it is needed."
+
+
+class Unbounded(Statistic):
+    """A value at a rank of all values; what is missing stands at 0, what is infinite at +-10^30.
+
+    Its local sensitivity is finite where there are records on both sides of it: it moves to the next one at most.
+    """
+
+    step: float | None
+    family: ClassVar[str] = "unbounded"  # type: ignore[misc]
+    summary: ClassVar[str] = "values"  # type: ignore[misc]
+
+    def __post_init__(self) -> None:
+        if self.step is not None:
+            object.__setattr__(self, "step", check_unbounded_step(self.step))
+
+    @abstractmethod
+    def rank(self, people: int) -> int:
+        """The 0-based rank of the answer among so many values, from below."""
+
+    def averaged(self, people: int) -> bool:
+        """Whether it is the average of the value at the rank and of the one below: the median of an even number."""
+        return False
+
+    @abstractmethod
+    def too_few(self, people: int, size: int) -> PlanError:
+        """What to say where `size` records among so few people could move it any distance."""
+
+    @property
+    def grid(self) -> Fraction:
+        """The distance between possible answers."""
+        return DEFAULT_STEP if self.step is None else exact(self.step)
+
+    def _rank(self, values: NDArray[Any], size: int) -> tuple[Ranked, NDArray[np.int64], int]:
+        """(positions on the grid around the rank, everyone's order, the rank), if `size` records move it by a gap."""
+        numbers = _finite(values)
+        people = len(numbers)
+        rank = self.rank(people)
+        if rank - self.averaged(people) - size < 0 or rank + size > people - 1:
+            raise self.too_few(people, size)
+        order, first = np.argsort(numbers, kind="stable"), max(rank - size - 1, 0)
+        near = [round(Fraction(float(numbers[i])) / self.grid) for i in order[first : rank + size + 2]]
+        return Ranked(near, near[0], near[-1], first, people), order, rank
+
+    def local(self, values: NDArray[Any], codes: NDArray[np.uint8], levels: int) -> Local:
+        """The answer on the grid, and each level's largest local sensitivity; of an average both in half steps."""
+        x, order, rank = self._rank(values, 1)
+        people, averaged = len(order), self.averaged(len(order))
+        spans = middle_spans(x, people) if averaged else rank_spans(x, rank, people)
+        reach = np.zeros(levels, dtype=object)
+        for start, stop, size in spans:
+            for level in np.unique(codes[order[start:stop]]):
+                reach[level] = max(reach[level], size)
+        answer = x[rank - 1] + x[rank] if averaged else x[rank]
+        return Local(answer, tuple(int(r) for r in reach), Fraction(1, 2) if averaged else Fraction(1))
+
+    def group_reach(self, values: NDArray[Any], size: int) -> int:
+        """How far `size` records can move it, in steps of `local`."""
+        x, order, rank = self._rank(values, size)
+        if self.averaged(len(order)):
+            return group_even_median_reach(x, len(order), size)
+        return group_rank_reach(x, rank, size)
+
+    def exact(self, people: People) -> tuple[float, Sequence[float]]:
+        numbers = np.sort(_finite(array_people(people).values))
+        rank = min(max(self.rank(len(numbers)), 0), len(numbers) - 1)
+        those = numbers[rank - self.averaged(len(numbers)) : rank + 1].tolist()
+        return float(sum(round(Fraction(one) / self.grid) for one in those) * self.grid / len(those)), ()
+
+    def _refuse(self, *asked: Any, **named: Any) -> Any:
+        raise PlanError("Only individual privacy does without bounds.", suggest=_BOUNDED)
+
+    draw = simulate = distribution = noise_to_spread = _refuse
 
 
 @dataclass(frozen=True)
-class UnboundedOrder(Statistic):
-    """The k-th largest of all values, k >= 2; what is missing stands at 0, what is infinite at +-10^30.
+class UnboundedOrder(Unbounded):
+    """The k-th largest of all values, k >= 2.
 
     The maximum of an unbounded domain has no finite local sensitivity: a new record may lie anywhere above it. The
     second largest has: it moves to the largest or to the third at most.
@@ -37,66 +119,65 @@ class UnboundedOrder(Statistic):
     scope: Scope | None = None
 
     name: ClassVar[str] = "kth_largest"
-    family: ClassVar[str] = "unbounded"  # type: ignore[misc]
-    summary: ClassVar[str] = "values"  # type: ignore[misc]
 
     def __post_init__(self) -> None:
         object.__setattr__(self, "k", check_rank(self.k))
         if self.k == 1:
             rule = "Without an upper bound one record can move it any distance."
             raise PlanError("The maximum needs bounds.", rule=rule, suggest=(_BOUNDED, ", or ", Argument("k", 2)))
-        if self.step is not None:
-            object.__setattr__(self, "step", check_unbounded_step(self.step))
+        super().__post_init__()
 
-    @property
-    def grid(self) -> Fraction:
-        """The distance between possible answers."""
-        return DEFAULT_STEP if self.step is None else exact(self.step)
+    def rank(self, people: int) -> int:
+        return people - self.k
 
-    def _rank(self, values: NDArray[Any], least: int) -> tuple[Ranked, NDArray[np.int64], int]:
-        """(positions on the grid around the rank, everyone's order, the rank); ends beyond the data are not needed."""
-        numbers = _finite(values)
-        if (people := len(numbers)) < least:
-            what = (
-                f"{show_count(people, 'person is', 'people are')} too few for ",
-                Argument("k", self.k),
-                " without bounds.",
-            )
-            raise PlanError(what, rule="A record on either side of it is needed.", suggest=_BOUNDED)
-        order, rank = np.argsort(numbers, kind="stable"), people - self.k
-        first = max(rank - least, 0)
-        near = [round(Fraction(float(numbers[i])) / self.grid) for i in order[first : rank + least + 1]]
-        return Ranked(near, near[0], near[-1], first, people), order, rank
-
-    def local(self, values: NDArray[Any], codes: NDArray[np.uint8], levels: int) -> Local:
-        """The answer on the grid, and each level's largest local sensitivity."""
-        x, order, rank = self._rank(values, self.k + 1)
-        below, at, above = rank_reaches(x, rank)
-        reach = np.zeros(levels, dtype=object)
-        for place, size in ((order[:rank], below), (order[rank : rank + 1], at), (order[rank + 1 :], above)):
-            for level in np.unique(codes[place]):
-                reach[level] = max(reach[level], size)
-        return Local(x[rank], tuple(int(r) for r in reach))
-
-    def group_reach(self, values: NDArray[Any], size: int) -> int:
-        """How far `size` records can move it; groups of k or more could move it any distance."""
+    def too_few(self, people: int, size: int) -> PlanError:
         if size >= self.k:
-            what = (f"A group of {size} could move the answer for ", Argument("k", self.k), " any distance.")
-            raise PlanError(what, suggest=_BOUNDED)
-        x, _, rank = self._rank(values, self.k + size)
-        return group_rank_reach(x, rank, size)
-
-    def exact(self, people: People) -> tuple[float, Sequence[float]]:
-        numbers = np.sort(_finite(array_people(people).values))
-        return float(round(Fraction(float(numbers[max(len(numbers) - self.k, 0)])) / self.grid) * self.grid), ()
-
-    def _refuse(self, *asked: Any, **named: Any) -> Any:
-        raise PlanError("Only individual privacy does without bounds.", suggest=_BOUNDED)
-
-    draw = simulate = distribution = noise_to_spread = _refuse
+            what: Text = (f"A group of {size} could move the answer for ", Argument("k", self.k), " any distance.")
+            return PlanError(what, suggest=_BOUNDED)
+        what = (f"{_people(people)} too few for ", Argument("k", self.k), " without bounds.")
+        return PlanError(what, rule=_BOTH_SIDES, suggest=_BOUNDED)
 
     def describe(self) -> str:
         return f"k-th largest, k={self.k} (no bounds)"
+
+
+@dataclass(frozen=True)
+class UnboundedQuantile(Unbounded):
+    """The value of rank floor(q n); a median of an even number of values is the average of the two in the middle."""
+
+    q: Fraction
+    step: float | None = None
+    scope: Scope | None = None
+
+    name: ClassVar[str] = "quantile"
+
+    def rank(self, people: int) -> int:
+        return min(int(self.q * people), people - 1)
+
+    def too_few(self, people: int, size: int) -> PlanError:
+        moved = "one" if size == 1 else f"a group of {size}"
+        what = f"{_people(people)} too few for a {self.describe()}: {moved} could move it any distance."
+        return PlanError(what, rule=_BOTH_SIDES, suggest=_BOUNDED)
+
+    def describe(self) -> str:
+        return f"quantile {float(self.q):g} (no bounds)"
+
+
+@dataclass(frozen=True)
+class UnboundedMedian(UnboundedQuantile):
+    """The median."""
+
+    name: ClassVar[str] = "median"
+
+    def averaged(self, people: int) -> bool:
+        return people % 2 == 0 and people > 0
+
+    def describe(self) -> str:
+        return "median (no bounds)"
+
+
+def _people(number: int) -> str:
+    return show_count(number, "person is", "people are")
 
 
 def _finite(values: NDArray[Any]) -> Floats:

@@ -247,6 +247,16 @@ def test_a_condition_keeps_to_its_own_rules(condition: str, people: eps.Dataset)
     assert people.remaining().epsilons == before
 
 
+def test_keys_that_were_registered_need_not_be_given_again() -> None:
+    """As `by="region"` has it; what is given goes first."""
+    query, keys = "SELECT region, COUNT(*) FROM people GROUP BY region", {"region": ["north", "south"]}
+    with people_dataset(keys=keys) as people:
+        (told,) = people.sql(query, share=0.2).values()
+        (given,) = people.sql(query, share=0.2, keys={"region": ["south"]}).values()
+    assert list(told.value) == ["north", "south"]
+    assert list(given.value) == ["south"]
+
+
 def test_keys_come_from_the_caller(people: eps.Dataset) -> None:
     with pytest.raises(eps.PlanError, match="GROUP BY region needs its keys"):
         people.sql("SELECT region, COUNT(*) FROM people GROUP BY region")

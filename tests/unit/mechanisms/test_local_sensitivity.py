@@ -24,7 +24,7 @@ from epsilons.auditing import ABSENT, Verdict, all_datasets, enumerate_losses
 from epsilons.errors import PlanError, PreferenceError
 from epsilons.guarantee import INDIVIDUAL, NANO, NO_PROMISE, PERSONALIZED, ROSTER_IS_PUBLIC
 from epsilons.mechanisms.base import create, list_mechanisms
-from epsilons.mechanisms.local_sensitivity import NOT_DP
+from epsilons.mechanisms.local_sensitivity import NOT_DP, LocalUnbounded
 from epsilons.preferences import Roster, roster_of
 from epsilons.statistics import order
 from epsilons.statistics.base import Question, Statistic
@@ -32,7 +32,7 @@ from epsilons.statistics.count import Count
 from epsilons.statistics.histogram import Histogram
 from epsilons.statistics.order import Order
 from epsilons.statistics.total import Mean, Sum
-from epsilons.statistics.unbounded import UnboundedOrder
+from epsilons.statistics.unbounded import UnboundedMedian, UnboundedOrder, UnboundedQuantile
 from epsilons.statistics.variance import Variance
 from epsilons.summaries.arrays import STEPS, ArrayPeople
 from epsilons.testing import seeded
@@ -209,6 +209,56 @@ def test_a_group_without_bounds() -> None:
         assert rate == inverse([one, two], (1.0, 1.5))
     with pytest.raises(PlanError, match="A group of 3 could move the answer for k=3 any distance"):
         MECHANISM.rate(asked(UnboundedOrder(3, 1), (1.0, 1.5, 2.0)), people_of(table.data[0], [1.0] * 5))
+
+
+def middle(data: Any) -> int:
+    """Twice the median: of an even number of values the sum of the two in the middle."""
+    ordered = sorted(int(x) for x in data)
+    half = len(ordered) // 2
+    return ordered[half] + ordered[half - 1] if len(ordered) % 2 == 0 else 2 * ordered[half]
+
+
+@pytest.mark.parametrize("people", [3, 4, 5])
+def test_the_scale_of_a_median_without_bounds(people: int) -> None:
+    """Each person's local sensitivity by looking at all replacements, from far below to far above; groups of two."""
+    anywhere, epsilons = (-1000, 0, 1, 3, 1000), [0.5, 0.1, 2.0, PUBLIC, 1.0][:people]
+    unit = Fraction(1, 2) if people % 2 == 0 else Fraction(1)
+    question, grouped = asked(UnboundedMedian(Fraction(1, 2), 1)), asked(UnboundedMedian(Fraction(1, 2), 1), (1.0, 1.5))
+    for data in itertools.product((0, 1, 3), repeat=people):
+        moved = [max(abs(middle(o) - middle(data)) for o in replaced(data, [i], anywhere)) for i in range(people)]
+        reach = [int(m / (2 * unit)) for m in moved]
+        here = LocalUnbounded()._local(question, people_of(data, epsilons))
+        assert (here.answer * here.step, here.step) == (Fraction(middle(data), 2), unit)
+        assert MECHANISM.rate(question, people_of(data, epsilons)) == inverse(reach, epsilons), data
+        if people == 5:
+            pairs = itertools.combinations(range(people), 2)
+            both = max(abs(middle(o) - middle(data)) for pair in pairs for o in replaced(data, pair, anywhere))
+            rate = MECHANISM.rate(grouped, people_of(data, [1.0] * people))
+            assert rate == inverse([max(reach), both // 2], (1.0, 1.5)), data
+
+
+@pytest.mark.parametrize("q", ["1/4", "1/2", "3/4"])
+def test_the_scale_of_a_quantile_without_bounds(q: str) -> None:
+    epsilons, anywhere = [0.5, 0.1, 2.0, 1.0], (-1000, 0, 1, 3, 1000)
+    rank = int(Fraction(q) * 4)
+    question = asked(UnboundedQuantile(Fraction(q), 1))
+    for data in itertools.product((0, 1, 3), repeat=4):
+        if rank == 3:  # one above it would be needed
+            with pytest.raises(PlanError, match="too few"):
+                MECHANISM.rate(question, people_of(data, epsilons))
+            continue
+        there = sorted(data)[rank]
+        reach = [max(abs(sorted(o)[rank] - there) for o in replaced(data, [i], anywhere)) for i in range(4)]
+        assert MECHANISM.rate(question, people_of(data, epsilons)) == inverse(reach, epsilons), data
+
+
+def test_medians_without_bounds_are_answered() -> None:
+    assert eps.median([5] * 9, 0.01, complete=True, privacy="individual").value == 5
+    assert eps.median([4, 5, 5, 5, 5, 9], 0.01, complete=True, privacy="individual").value == 5
+    assert eps.quantile([3] * 11, 0.01, 0.9, complete=True, step=1, privacy="individual").value == 3
+    assert eps.median([1, 2, 9, 10], PUBLIC, complete=True, privacy="individual").value == 5.5
+    told = eps.median([1, 2, 9], 1.0, complete=True, privacy="individual")
+    assert told.statistic == "median (no bounds)"
 
 
 # What is promised: the actual data against its neighbours, the scale frozen ------------------------------------------
@@ -647,10 +697,25 @@ BAD: dict[str, tuple[type[eps.EpsilonsError], str, Callable[[], object]]] = {
         "A group of 2 could move the answer for k=2 any distance. Try: bounds=",
         lambda: eps.kth_largest(VALUES * 3, k=2, complete=True, privacy="group", group_epsilons=[1.0, 1.0]),
     ),
-    "median without bounds": (
+    "median of too few without bounds": (
+        PlanError,
+        "2 people are too few for a median (no bounds): one could move it any distance. A record on either side",
+        lambda: eps.median(VALUES[:2], 1.0, complete=True, privacy="individual"),
+    ),
+    "lowest quantile without bounds": (
+        PlanError,
+        "3 people are too few for a quantile 0.1 (no bounds)",
+        lambda: eps.quantile(VALUES, 1.0, 0.1, complete=True, privacy="individual"),
+    ),
+    "a group around a median without bounds": (
+        PlanError,
+        "5 people are too few for a median (no bounds): a group of 3 could move it any distance",
+        lambda: eps.median([1, 2, 3, 4, 5], complete=True, privacy="group", group_epsilons=[1.0, 1.0, 1.0]),
+    ),
+    "median without bounds and with DP": (
         PlanError,
         "needs bounds",
-        lambda: eps.median(VALUES, 1.0, complete=True, privacy="individual"),
+        lambda: eps.median(VALUES, 1.0, complete=True),
     ),
 }
 

@@ -1,0 +1,119 @@
+"""`epsilons audit`: tries to break every promise of the package, and writes what it found."""
+
+from __future__ import annotations
+
+from html import escape
+from pathlib import Path
+from typing import Any
+
+import click
+
+from epsilons import __version__
+from epsilons.arrays.noisy import noisy
+from epsilons.arrays.research import audit as audit_promise
+from epsilons.arrays.select import select
+from epsilons.auditing.report import Audit
+from epsilons.cli.options import Listed
+from epsilons.cli.output import as_json as json_flag
+from epsilons.cli.output import note, print_json, progress, write
+from epsilons.errors import PlanError
+from epsilons.plots import draw_svg
+
+#: What is asked of each statistic; missing values stand at the centre, so that every mechanism serves it.
+ASKED: dict[str, dict[str, Any]] = {
+    "count": {"complete": True},
+    "sum": {"bounds": (0, 4), "missing": "center"},
+    "mean": {"bounds": (0, 4), "missing": "center"},
+    "variance": {"bounds": (0, 4)},
+    "median": {"bounds": (0, 4), "missing": "center"},
+    "min": {"bounds": (0, 4), "missing": "center"},
+    "histogram": {"edges": (0, 1, 2)},
+}
+_EPSILONS = Listed("A,B,...", float, "numbers with commas between them, such as 0.5,1,2")
+_MOST_PEOPLE, _ABC = 4, ["a", "b", "c"]
+_STYLE = "body{font-family:sans-serif;margin:2em auto;max-width:60em}td,th{padding:.15em .8em;text-align:left}"
+
+
+@click.command()
+@click.argument("statistics", nargs=-1, type=click.Choice([*ASKED, "functions", "tables"]), metavar="[PART]...")
+@click.option("--epsilons", type=_EPSILONS, default="0.5,1,2", show_default=True, help="Of up to four made-up people.")
+@click.option("--draws", type=click.IntRange(200), default=200, show_default=True, help="Of tables and transcripts.")
+@click.option("--out", type=click.Path(dir_okay=False, path_type=Path), help="A page (HTML) of all that was found.")
+@json_flag
+def audit(
+    statistics: tuple[str, ...], epsilons: tuple[float, ...], draws: int, out: Path | None, as_json: bool
+) -> None:
+    """Try to break the promise of every mechanism, on made-up people.
+
+    PARTS are names of statistics, functions (eps.select and eps.noisy) or tables (a question on a table and a whole
+    adaptive transcript, each through a ledger: some minutes); all but tables if left out. Statistics and functions are
+    audited exactly, over all data sets of a few people, tables from draws. It fails (status 5) if anything is refuted.
+
+    \b
+    Examples:
+      epsilons audit
+      epsilons audit count tables --out audit.html
+    """
+    if not 1 <= len(epsilons) <= _MOST_PEOPLE:
+        raise PlanError(f"An audit is of 1 to {_MOST_PEOPLE} people.", rule="All their data sets are enumerated.")
+    parts = statistics or (*ASKED, "functions")
+    found: dict[str, Audit] = {}
+    with progress() as bar:
+        shown = bar.add_task("Auditing", total=len(parts))
+        for part in parts:
+            found[part] = audit_part(part, list(epsilons), draws)
+            bar.advance(shown)
+    if as_json:
+        print_json({part: one.to_dict() for part, one in found.items()})
+    else:
+        write("\n\n".join(f"{part}: {one}" for part, one in found.items()))
+    if out is not None:
+        out.write_text(make_page(found), encoding="utf-8")
+        note(f"the page is in {out}")
+    refuted = [name for one in found.values() for name in one.refuted]
+    if refuted:
+        raise PlanError(f"Refuted: {', '.join(refuted)}.", rule="Somebody may lose more than they are charged.")
+
+
+def audit_part(part: str, epsilons: list[float], draws: int) -> Audit:
+    """What is found of a statistic by all its mechanisms under both relations, of functions, or of another front."""
+    if part == "tables":
+        from epsilons.dataset.audited import audit_tables
+
+        return audit_tables(draws)
+    both = ("absent", "replace")
+    if part == "functions":
+        votes = [audit_promise(select, epsilons, domain=_ABC, options=_ABC, neighbors=one) for one in both]
+        given: dict[str, Any] = {"function": _total, "sensitivity": 3, "step": 1, "whole": True}
+        sums = [audit_promise(noisy, epsilons, domain=[0, 1, 3], neighbors=one, **given) for one in both]
+        return votes[0] + votes[1] + sums[0] + sums[1]
+    people = epsilons[:2] if part in ("histogram", "variance") else epsilons
+    one, other = (audit_promise(part, people, neighbors=neighbors, **ASKED[part]) for neighbors in both)
+    return one + other
+
+
+def _total(values: Any) -> float:
+    return float(sum(value for value in values if value == value))
+
+
+def make_page(found: dict[str, Audit]) -> str:
+    """One page: a section for each part, with its table and its picture."""
+    sections = []
+    for part, one in found.items():
+        try:
+            picture = draw_svg(one.plot)
+        except PlanError:  # without matplotlib
+            picture = ""
+        sections.append(f"<h2>{escape(part)}</h2>{one._repr_html_()}{picture}")
+    refuted = [name for one in found.values() for name in one.refuted]
+    verdict = f"Refuted: {', '.join(refuted)}." if refuted else "Nothing was refuted."
+    told = (
+        "An audit can refute a promise; it cannot prove one. Exact findings speak for the data that were enumerated, "
+    )
+    told += "bounds from draws for what so many draws can show."
+    head = f"<!doctype html><html lang='en'><meta charset='utf-8'><title>Audit</title><style>{_STYLE}</style>"
+    body = f"<h1>epsilons {__version__}: audit</h1><p>{escape(verdict)} {told}</p>"
+    return f"{head}<body>{body}{''.join(sections)}</body></html>\n"
+
+
+COMMANDS = {"audit": audit}

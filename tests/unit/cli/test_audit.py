@@ -1,0 +1,97 @@
+"""`epsilons audit`: what it prints, the page it writes, and that it fails where something is refuted."""
+
+from __future__ import annotations
+
+import json
+import math
+from fractions import Fraction
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from epsilons.cli.app import main
+from epsilons.cli.commands import audit as command
+from epsilons.dataset import audited
+from epsilons.dataset.audited import GRANTS, WAYS, answer_once, ask_adaptively, audit_tables
+from epsilons.noise.laplace import discrete_laplace
+from epsilons.testing import seeded
+
+
+def test_nothing_is_refuted_and_a_page_is_written(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    page = tmp_path / "audit.html"
+    assert main(["audit", "count", "functions", "--epsilons", "0.5,1", "--out", str(page)]) == 0
+    told = capsys.readouterr().out
+    assert "none refuted" in told
+    assert "count by sample, replace" in told
+    text = page.read_text(encoding="utf-8")
+    assert "Nothing was refuted." in text
+    assert "<svg" in text
+    assert text.count("<h2>") == 2
+
+
+def test_every_part_can_be_asked_for(capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(["audit", "sum", "--epsilons", "1", "--json"]) == 0
+    found = json.loads(capsys.readouterr().out)
+    assert found["sum"]["holds"]
+    assert main(["audit", "count", "--epsilons", "1,1,1,1,1"]) == 5
+
+
+def test_what_is_refuted_fails(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> None:
+    """A sensitivity that is too small: the total of values up to 3 is said to move by 3, and moves by 6."""
+    monkeypatch.setattr(command, "_total", lambda values: 2 * sum(value for value in values if value == value))
+    assert main(["audit", "functions", "--epsilons", "0.5,1"]) == 5
+    assert "Refuted: noisy, absent" in capsys.readouterr().err
+
+
+# Through a table and a ledger ----------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("name", WAYS)
+def test_each_way_gives_a_number_with_and_without_a_person(name: str) -> None:
+    for data in ((0.0, 4.0, 4.0), (None, 4.0, 4.0)):
+        assert math.isfinite(answer_once(WAYS[name], data))
+
+
+def test_a_transcript_follows_its_answers_until_nothing_is_left() -> None:
+    class Scripted:
+        """Answers as told; the third question finds nothing left."""
+
+        def __init__(self, *answers: float) -> None:
+            self.answers, self.asked = list(answers), list[str]()
+
+        def _next(self, kind: str, share: float) -> Any:
+            self.asked.append(f"{kind} {share:g}")
+            if not self.answers:
+                raise audited.BudgetExceeded("Nothing is left.")
+            return type("Answer", (), {"value": self.answers.pop(0)})
+
+        def count(self, where: str, share: float, fresh: bool = False) -> Any:
+            return self._next(where, share)
+
+        def sum(self, column: str, bounds: Any, share: float) -> Any:
+            return self._next(column, share)
+
+    many, few = Scripted(3.0, 8.0), Scripted(0.0, 2.0)
+    assert (ask_adaptively(many), ask_adaptively(few)) == (5.0, 2.0)
+    assert many.asked == ["x >= 2 0.4", "x 0.4", "x >= 2 1"]
+    assert few.asked == ["x >= 2 0.4", "x < 2 0.4", "x >= 2 1"]
+
+
+def test_an_open_leak_is_refuted_and_honest_noise_is_not(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Stand-ins for a table, since each of its draws takes long: one that shows who is there, and one with noise.
+
+    Seeded; an honest one would be refuted once in a thousand seeds at most.
+    """
+    source = seeded(4)
+
+    def honest(ask: Any, data: tuple[Any, ...]) -> float:
+        return float(len([x for x in data if x is not None]) + discrete_laplace(source, Fraction(1, 2)))
+
+    monkeypatch.setattr(audited, "answer_once", honest)
+    assert audit_tables(400).holds
+    monkeypatch.setattr(audited, "answer_once", lambda ask, data: float(data[0] is None))
+    found = audit_tables(200)
+    assert len(found.refuted) == len(WAYS)
+    assert {finding.granted for finding in found.findings} == {min(GRANTS.values())}
+    assert "200 times on each side" in str(found)
