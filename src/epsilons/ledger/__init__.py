@@ -1,15 +1,16 @@
 """Per-person budgets: durable, atomic, and global over everyone who asks.
 
 Start with `values` (what is handed out) and `ledger` (the class, and the order of a release). A dataset is settled in
-`registration`; whose word holds is decided in `consent`; `paths` lets files move along with a ledger, and `places`
-remembers which ledger stood where. A question passes `checks` (what may enter), `statements` (what the tables say, and
-what changes a budget), `past` (if it was asked before) and `journal` (the line that is kept); `balances` says what is
-left to everyone, and what one person is told. In `roster` people join and change their minds; `merging` keeps cohorts
-few; `losses` puts a floor under accounts whose records are gone; `renewal` begins periods, `rosters` writes down who is
-on which roster; `segments` keeps who stands where, `order` finds them by their digests, which `identity` makes of ids;
-`opening` opens a ledger, also of an older format; `recount` shows that every table is what the journal adds up to by
-`replay`. A head that all clients are held to is kept by a `witness`, over HTTP (`signed`) or in a table (`heads`).
-`tables` is the format on disk; the databases are in `epsilons.storage`.
+`registration`; whose word holds is decided in `consent`; `keeping` and `moving` make backups, and take a ledger
+elsewhere; `paths` lets files move along with a ledger, and `places` remembers which ledger stood where. A question
+passes `checks` (what may enter), `statements` (what the tables say, and what changes a budget), `past` (if it was asked
+before) and `journal` (the line that is kept); `balances` says what is left to everyone, and what one person is told. In
+`roster` people join and change their minds; `merging` keeps cohorts few; `losses` puts a floor under accounts whose
+records are gone; `renewal` begins periods, `rosters` writes down who is on which roster; `segments` keeps who stands
+where, `order` finds them by their digests, which `identity` makes of ids; `opening` opens a ledger, also of an older
+format; `recount` shows that every table is what the journal adds up to by `replay`. A head that all clients are held to
+is kept by a `witness`, over HTTP (`signed`) or in a table (`heads`). `tables` is the format on disk; the databases are
+in `epsilons.storage`.
 
 >>> from fractions import Fraction
 >>> from epsilons import ledger
@@ -72,6 +73,7 @@ def open(
     adopt: bool = False,
     accept_loss: bool = False,
     look: bool = False,
+    moved: bool = False,
     clock: Clock | None = None,
 ) -> Ledger:
     """A ledger by its address.
@@ -87,6 +89,7 @@ def open(
     counts everybody's grant as fully spent. `create=False` refuses to start a new ledger where there is none;
     given one in memory that stood in for it, a new ledger knows people by the same digests.
     `look=True` is for reading alone: an older format is brought up to date only for as long as the ledger is open.
+    `moved=True` opens the old copy of one that moved, to finish the move.
     """
     from epsilons.ledger.journal import now, write_time
     from epsilons.ledger.ledger import Ledger
@@ -109,7 +112,7 @@ def open(
         at = write_time(clock)
         opened = open_ledger(
             database, url, place, at, anchor=anchor, address=address, create=create, salt=salt, adopt=adopt,
-            accept_loss=accept_loss, look=look,
+            accept_loss=accept_loss, look=look, moved=moved,
         )  # fmt: skip
         return Ledger(database, clock, *opened)
     except BaseException:

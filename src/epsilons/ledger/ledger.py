@@ -28,15 +28,15 @@ from epsilons.ledger import (
     segments,
     statements,
     values,
-    witness,
 )
 from epsilons.ledger.balances import Remaining, Statement
 from epsilons.ledger.checks import Grants, People
 from epsilons.ledger.consent import WITHDRAW_CODE, Decide, Settled, Word, by_person, by_source
 from epsilons.ledger.journal import Anchor, Clock, Head, write_time
+from epsilons.ledger.keeping import Keeping
 from epsilons.ledger.merging import merge_cohorts
-from epsilons.ledger.opening import set_witness
 from epsilons.ledger.renewal import Renewing, is_due
+from epsilons.ledger.replay import Replay
 from epsilons.ledger.witness import Outside
 from epsilons.storage.base import Connection, Database, reach
 
@@ -46,7 +46,7 @@ _PAGE = 1000
 _T = TypeVar("_T")
 
 
-class Ledger(Renewing):
+class Ledger(Keeping, Renewing):
     """Budgets of people in one database; safe for threads, and for processes where the database is shared."""
 
     def __init__(
@@ -65,6 +65,8 @@ class Ledger(Renewing):
         #: Who moved since a registration's line, as far as that was verified: (up to which line, as a hash).
         self._moved: dict[int, tuple[int, str]] = {}
         self._marks: dict[int, str] = {}
+        #: What the journal added up to when it was last verified here; every charge is held to it.
+        self._replay: Replay | None = None
 
     @property
     def lasting(self) -> bool:
@@ -105,15 +107,6 @@ class Ledger(Renewing):
         self._database.close()
         if self._outside is not None:
             self._outside.close()
-
-    def set_witness(self, address: str) -> None:
-        """From now on the head is kept by the witness at this address, for every client of this ledger."""
-        settled = witness.settle(address)
-        with self._writing("enrolling", "enrolled") as connection:
-            outside = set_witness(connection, write_time(self._clock), self.id, self.salt, settled)
-        if self._outside is not None:
-            self._outside.close()
-        self._outside = outside
 
     def terms(self) -> values.Terms | None:
         """What was settled, or None."""
@@ -295,7 +288,11 @@ class Ledger(Renewing):
             before = statements.find_reservation(connection, question, known, head)
             if before is not None:
                 return before
+            if self._replay is not None:
+                recount.keep_up(connection, self._replay)
             turn = statements.read_turn(connection)
+            if turn["state"] is not None:
+                raise values.has_ended(turn["state"])
             if turn["neighbors"] is None:
                 raise LedgerError("This ledger's terms are not settled.", suggest="settle them first")
             if individual and not turn["allow_individual"]:
@@ -439,4 +436,5 @@ class Ledger(Renewing):
         self._marks, self._moved = dict(done.marks), done.list_moves()
         if anchor is not None and note and done.line > before:
             anchor.note_verified(done.line, done.head, done.condense())
-        return recount.sum_up(done)
+        told, self._replay = recount.sum_up(done), done
+        return told

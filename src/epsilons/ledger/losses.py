@@ -11,6 +11,8 @@ Questions that were under way are closed, since their answers may have left alre
 a second release.
 """
 
+import json
+
 from epsilons.ledger import journal
 from epsilons.ledger.journal import Head
 from epsilons.ledger.rosters import mark_lost
@@ -30,6 +32,12 @@ def bound_loss(connection: Connection, here: int | None, newest: int | None) -> 
         return UNKNOWN
     largest = connection.execute("SELECT max(granted) FROM cohorts WHERE people > 0").fetchone()[0] or 0
     return newest - here if newest - here < largest else UNKNOWN
+
+
+def read_last(connection: Connection) -> int:
+    """What the last loss counted for, of everyone; UNKNOWN: for everything."""
+    line = connection.execute("SELECT body FROM journal WHERE kind = 'loss' ORDER BY seq DESC LIMIT 1").fetchone()
+    return int(json.loads(line["body"])["floor"])
 
 
 def write_off(connection: Connection, at: str, lost: Head | None, bound: int = UNKNOWN) -> None:

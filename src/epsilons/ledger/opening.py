@@ -24,7 +24,7 @@ from epsilons.ledger.journal import Anchor, Head
 from epsilons.ledger.places import SCHEMA, Places
 from epsilons.ledger.renewal import begin_periods
 from epsilons.ledger.roster import put_emptied_aside
-from epsilons.ledger.values import DIGEST_BYTES, NoLedgerError, UnusableLedgerError, does_not_add_up
+from epsilons.ledger.values import DIGEST_BYTES, MOVED, NoLedgerError, UnusableLedgerError, does_not_add_up, has_ended
 from epsilons.ledger.witness import Outside
 from epsilons.noise import entropy
 from epsilons.storage import open_database, show_address, sqlite_path
@@ -117,6 +117,7 @@ def open_ledger(
     adopt: bool,
     accept_loss: bool,
     look: bool,
+    moved: bool,
 ) -> tuple[str, bytes, str, Anchor | None, Outside | None]:
     """Open the ledger in this database: its id, its salt, the kind of its digests, and where its head is kept.
 
@@ -142,7 +143,7 @@ def open_ledger(
             find_places().remember(place, name, note=False)
         head, outside = _find_head(anchor, url, name), _find_outside(connection, name, address)
     try:
-        return _open_checked(database, place, at, name, head, outside, adopt, accept_loss, look)
+        return _open_checked(database, place, at, name, head, outside, adopt, accept_loss, look, moved)
     except BaseException:
         if outside is not None:
             outside.close()
@@ -151,7 +152,7 @@ def open_ledger(
 
 def _open_checked(
     database: Database, place: str | None, at: str, name: str, head: Anchor | None, outside: Outside | None,
-    adopt: bool, accept_loss: bool, look: bool,
+    adopt: bool, accept_loss: bool, look: bool, moved: bool,
 ) -> tuple[str, bytes, str, Anchor | None, Outside | None]:  # fmt: skip
     if accept_loss:
         _accept_loss(database, at, head, outside, name)
@@ -179,7 +180,9 @@ def _open_checked(
         last = journal.head(connection)[0]
         if head is not None and not look:
             head.advance(connection, name)
-        salt, kind = connection.execute("SELECT salt, digest FROM ledger").fetchone()
+        salt, kind, state = connection.execute("SELECT salt, digest, state FROM ledger").fetchone()
+        if state == MOVED and not (moved or look):
+            raise has_ended(state)
     if outside is not None and not look:
         outside.advance(database, last)
     return name, bytes(salt), kind, head, outside

@@ -86,6 +86,24 @@ def verify(connection: Connection, start: Replay | None = None, progress: Progre
     return replay
 
 
+def keep_up(connection: Connection, replay: Replay) -> None:
+    """Follow the lines that are new, and compare all that a charge rests on: living accounts, terms and epoch.
+
+    In the transaction that charges, so that an edit beside it is noticed before it is honoured.
+    """
+    try:
+        with closing(connection.stream(_LINES, {"line": replay.line})) as lines:
+            for line in lines:
+                replay.follow(*line)
+        replay.ended.clear()
+        replay.registered.clear()
+        replay.accounts = {number: one for number, one in replay.accounts.items() if one.kept}
+        _compare(connection, "ledger", [replay.about])
+        _compare_cohorts(connection, replay, whole=False)
+    except (ValueError, KeyError, TypeError, AttributeError, OverflowError):
+        raise does_not_add_up("something in it cannot be read") from None
+
+
 def sum_up(replay: Replay) -> Recount:
     """What was counted."""
     living = sorted((one for one in replay.accounts.values() if one.people), key=lambda one: one.id)

@@ -15,7 +15,7 @@ from epsilons.ledger import journal
 from epsilons.ledger.consent import count_over, name_period
 from epsilons.ledger.rosters import change_earlier, count_earlier, is_lost, mark_lost, read_public, read_term
 from epsilons.ledger.statements import read_rosters
-from epsilons.ledger.values import LOST, REFUNDED, RESERVED, STORED, TOUCHED, does_not_add_up
+from epsilons.ledger.values import LOST, MOVED, REFUNDED, RESERVED, STORED, TOUCHED, does_not_add_up
 
 #: How a condensed replay is written; one of another kind is not read, and everything is followed again.
 _KIND = 4
@@ -168,6 +168,14 @@ class Replay:
                 if self.about["ids"] is not None:
                     raise does_not_add_up("the unit was settled twice")
                 self.about |= body
+            case "end":
+                if self.about["state"] is not None:
+                    raise does_not_add_up(f"line {seq} ends what has ended")
+                self.about |= {"state": body["state"]}
+            case "arrive":
+                if self.about["state"] != MOVED:
+                    raise does_not_add_up(f"line {seq} arrives without having moved")
+                self.about |= {"state": None}
             case "witness":
                 self.about |= {"witness": body["witness"]}
             case "levels":

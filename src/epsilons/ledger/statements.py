@@ -117,7 +117,9 @@ def read_turn(connection: Connection) -> Any:
     """What the next charge must know: the epoch, the terms (None: not settled), the last one, whether grants renew."""
     last = "(SELECT coalesce(max(number), 0) FROM reservations) AS last"
     renews = f"EXISTS (SELECT 1 {WITH_TERMS}) AS renews"
-    return connection.execute(f"SELECT epoch, neighbors, allow_individual, {last}, {renews} FROM ledger").fetchone()
+    return connection.execute(
+        f"SELECT epoch, neighbors, allow_individual, state, {last}, {renews} FROM ledger"
+    ).fetchone()
 
 
 def read_state(connection: Connection, dataset: int) -> tuple[int, int]:

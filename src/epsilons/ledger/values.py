@@ -22,6 +22,8 @@ from epsilons.errors import BudgetExceeded, LedgerError, Unusable
 from epsilons.guarantee import NOT_DP
 from epsilons.measure import PLAIN, PURE, Measure
 
+#: How a ledger ends: it goes on elsewhere, or not at all.
+MOVED, RETIRED = "moved", "retired"
 #: What a cohort is: in use, or left by everyone who withdrew.
 ACTIVE, WITHDRAWN = "active", "withdrawn"
 #: What became of a reservation. Only RESERVED can still be given back; TOUCHED (data may have been read) and STORED are
@@ -54,6 +56,15 @@ class UnusableLedgerError(Unusable, LedgerError):
 
 class QuotaError(LedgerError):
     """An analyst's quota is used up: a matter of fairness between analysts, not of privacy."""
+
+
+def has_ended(state: str) -> UnusableLedgerError:
+    """The one refusal of a ledger that moved away, or was retired."""
+    if state == MOVED:
+        rule, hint = "Two copies would each spend the whole budget.", "the ledger at its new place"
+        return UnusableLedgerError("This ledger has moved; this is the old copy.", rule=rule, suggest=hint)
+    hint = "a question that was asked before, which is answered again at no charge"
+    return UnusableLedgerError("This ledger is retired.", rule="It takes no more questions.", suggest=hint)
 
 
 def does_not_add_up(what: str = "something in it cannot be read") -> UnusableLedgerError:

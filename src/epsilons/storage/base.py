@@ -223,6 +223,10 @@ class Database(ABC):
         for statement in statements:
             connection.execute(statement)
 
+    def copy(self, path: str) -> None:
+        """All of it, as it stands, in a new file of its owner's alone; where it is no file, that is refused."""
+        raise self._owner.refused()
+
     @abstractmethod
     def forget(self) -> None:
         """Overwrite what was erased, where that is in our hands."""

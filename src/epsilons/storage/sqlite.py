@@ -89,6 +89,17 @@ class Sqlite(Database):
         if mode not in ("wal", "memory"):
             raise self._owner.no_log()
 
+    def copy(self, path: str) -> None:
+        """All of it, as it stands, in a new file of its owner's alone."""
+        self._check_process()
+        try:
+            write_private(path, "")
+            with closing(self._connect()) as driver, closing(sqlite3.connect(path)) as there:
+                there.execute("PRAGMA synchronous = FULL")
+                driver.backup(there)
+        except (OSError, sqlite3.Error):
+            raise self._owner.refused() from None
+
     def forget(self) -> None:
         """Empty the write-ahead log, where what was erased may remain."""
         self._check_process()

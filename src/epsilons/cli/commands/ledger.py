@@ -3,11 +3,9 @@
 from __future__ import annotations
 
 import contextlib
-import inspect
 import json
-import os
 import sys
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import closing, nullcontext
 from dataclasses import replace
 from shlex import quote
@@ -15,10 +13,10 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
+from epsilons.cli.commands import keeping
 from epsilons.cli.errors import Group
-from epsilons.cli.options import apply_all
+from epsilons.cli.ledgers import UNSAID, find_address, on_a_ledger, open_ledger, open_verified
 from epsilons.cli.output import (
-    as_json,
     describe_answer,
     note,
     print_answers,
@@ -38,39 +36,12 @@ if TYPE_CHECKING:
     from epsilons.ledger.ledger import Ledger
     from epsilons.remote.client import RemoteDataset
 
-# A ledger to try the commands on, so that the lines of the examples work as pasted.
-_MAKE = "python -c \"from epsilons import ledger; ledger.open('sqlite:///try.ledger')\""
-_JOIN = (
+JOIN = (
     'python -c "from epsilons.ledger import identity, open; \\\n'
     "    ledger = open('sqlite:///try.ledger'); \\\n"
     '    ledger.enroll(identity.digests([17], ledger.salt), [500_000_000])"'
 )
 _MOST_CHARGES = 6
-_UNSAID = "What people said since this copy was made, levels and withdrawals, is lost, too."
-_ADDRESS = "An address (sqlite:///people.ledger, postgresql://host/database), a file, or a dataset file that names one."
-_PLACES = (
-    click.argument("place", metavar="[LEDGER]", required=False),
-    click.option("--ledger", "named", metavar="LEDGER", envvar="EPSILONS_LEDGER", show_envvar=True, help=_ADDRESS),
-    click.option("--witness", "--anchor", "anchor", metavar="FILE", help="Where its head is kept, if not as usual."),
-    as_json,
-)
-
-
-def _on_a_ledger(example: str, make: str = _MAKE) -> Callable[[Any], Any]:
-    """The ledger as an argument, an option or a variable, the place of its head, and an example in the help."""
-
-    def add(function: Any) -> Any:
-        text = inspect.cleandoc(function.__doc__ or "")
-        function.__doc__ = f"{text}\n\n\b\nExample:\n  {make}\n  epsilons ledger {example}\n"
-        return apply_all(_PLACES)(function)
-
-    return add
-
-
-def _open(place: str | None, named: str | None, anchor: str | None, **how: Any) -> Ledger:
-    from epsilons import ledger
-
-    return ledger.open(_find_address(place, named)[0], witness=anchor, create=False, **how)
 
 
 def _open_remote(place: str | None, named: str | None, anchor: str | None) -> RemoteDataset | None:
@@ -81,31 +52,6 @@ def _open_remote(place: str | None, named: str | None, anchor: str | None) -> Re
     return open_remote(given) if given and given.endswith(".toml") else None
 
 
-def _open_verified(**where: str | None) -> Ledger:
-    """A ledger whose tables say what its journal says, as far as asking looks at them, too."""
-    ledger = _open(**where)
-    try:
-        ledger.verify(thorough=False)
-    except BaseException:
-        ledger.close()
-        raise
-    return ledger
-
-
-def _find_address(place: str | None, named: str | None) -> tuple[str, str | None]:
-    """(the address, the dataset's name if it was a dataset file that was given)."""
-    given, dataset = place or named, None
-    if given and given.endswith(".toml"):
-        from epsilons.dataset.declared import find_accounts
-
-        dataset, given = find_accounts(given)
-    if not given:
-        raise click.UsageError(
-            "Which ledger? Name it as well: --ledger people.toml, or --ledger sqlite:///people.ledger"
-        )
-    return given if "://" in given else f"sqlite:///{os.path.abspath(given)}", dataset
-
-
 @contextlib.contextmanager
 def _open_of(
     place: str | None, named: str | None, anchor: str | None, every: bool = False
@@ -114,8 +60,8 @@ def _open_of(
 
     None: `every` dataset is meant.
     """
-    address, name = _find_address(place, named)
-    with closing(_open_verified(place=place, named=named, anchor=anchor)) as ledger:
+    address, name = find_address(place, named)
+    with closing(open_verified(place=place, named=named, anchor=anchor)) as ledger:
         names = {one.name for one in ledger.registrations(newest=True)}
         if every or name is None or names <= {name}:
             yield ledger, None
@@ -133,10 +79,12 @@ def _open_of(
 
 command = Group("ledger", help="What is left, what was asked, one person's account, and whether the ledger adds up.")
 COMMANDS = {"ledger": command}
+for _one in keeping.COMMANDS:
+    command.add_command(_one)
 
 
 @command.command()
-@_on_a_ledger("show try.ledger")
+@on_a_ledger("show try.ledger")
 def show(as_json: bool, **where: Any) -> None:
     """What is left at every level, in epsilon and in questions like the last one."""
     from epsilons.dataset.accounts import tell_levels, tell_state
@@ -155,7 +103,7 @@ def show(as_json: bool, **where: Any) -> None:
 
 
 @command.command()
-@_on_a_ledger("history try.ledger")
+@on_a_ledger("history try.ledger")
 def history(as_json: bool, **where: Any) -> None:
     """Every question that was ever charged, with the grants that were in force and what each of them paid."""
     from epsilons.dataset.accounts import tell_past
@@ -167,7 +115,7 @@ def history(as_json: bool, **where: Any) -> None:
 
 @command.command()
 @click.argument("number", metavar="[NUMBER]", required=False)
-@_on_a_ledger("answers try.ledger")
+@on_a_ledger("answers try.ledger")
 def answers(number: str | None, place: str | None, as_json: bool, **where: Any) -> None:
     """Every stored answer again, newest last; with a NUMBER that one in full. Free: nothing is charged."""
     from epsilons.dataset.answers import as_table
@@ -199,14 +147,14 @@ def answers(number: str | None, place: str | None, as_json: bool, **where: Any) 
 
 @command.command()
 @click.argument("person", metavar="ID")
-@_on_a_ledger("person 17 try.ledger", make=_JOIN)
+@on_a_ledger("person 17 try.ledger", make=JOIN)
 def person(person: str, as_json: bool, **where: Any) -> None:
     """One person's account, in plain language.
 
     ID is the person's id as it stands in the table. Digits are looked up as a number and as text where no dataset is
     registered yet, so that the kind of ids is not settled.
     """
-    with closing(_open_verified(**where)) as ledger:
+    with closing(open_verified(**where)) as ledger:
         accounts = _accounts(ledger, person)
     if as_json:
         print_json(accounts)
@@ -218,7 +166,7 @@ def person(person: str, as_json: bool, **where: Any) -> None:
 
 @command.command()
 @click.argument("analyst")
-@_on_a_ledger('quota "statistics office" try.ledger --questions 100')
+@on_a_ledger('quota "statistics office" try.ledger --questions 100')
 @click.option("--epsilon", type=float, help="At most so much, over all questions.")
 @click.option("--questions", type=int, help="At most so many.")
 def quota(analyst: str, epsilon: float | None, questions: int | None, as_json: bool, **where: Any) -> None:
@@ -228,14 +176,14 @@ def quota(analyst: str, epsilon: float | None, questions: int | None, as_json: b
     """
     from epsilons.dataset.accounts import set_quota, tell_quotas
 
-    with closing(_open_verified(**where)) as ledger:
+    with closing(open_verified(**where)) as ledger:
         set_quota(ledger, analyst, epsilon, questions)
         quotas = tell_quotas(ledger)
     print_json(quotas) if as_json else _show_quotas(quotas)
 
 
 @command.command()
-@_on_a_ledger("verify try.ledger")
+@on_a_ledger("verify try.ledger")
 def verify(as_json: bool, **where: Any) -> None:
     """Recount every balance from the journal, and compare all tables with it. Exit status 7 if anything differs.
 
@@ -243,7 +191,7 @@ def verify(as_json: bool, **where: Any) -> None:
     """
     from epsilons.dataset.accounts import tell_recount
 
-    with closing(_open(**where)) as ledger, progress() as bar:
+    with closing(open_ledger(**where)) as ledger, progress() as bar:
         task = bar.add_task("recounting", total=None)
         done = tell_recount(ledger, lambda line, last: bar.update(task, completed=line, total=last))
     if as_json:
@@ -259,7 +207,7 @@ def verify(as_json: bool, **where: Any) -> None:
 
 
 @command.command()
-@_on_a_ledger("export try.ledger --output journal.jsonl")
+@on_a_ledger("export try.ledger --output journal.jsonl")
 @click.option("--output", metavar="FILE", type=click.Path(dir_okay=False), help="Write there instead of to stdout.")
 def export(as_json: bool, output: str | None, **where: Any) -> None:
     """The journal, one JSON object a line: enough to recount every balance without this program.
@@ -268,7 +216,7 @@ def export(as_json: bool, output: str | None, **where: Any) -> None:
     it. No line holds anyone's id or digest.
     """
     with (
-        closing(_open(**where)) as ledger,
+        closing(open_ledger(**where)) as ledger,
         nullcontext(sys.stdout) if output in (None, "-") else open(output, "w", opener=open_private) as file,
     ):
         documents = [list(ledger.export())] if as_json else ledger.export()
@@ -276,7 +224,7 @@ def export(as_json: bool, output: str | None, **where: Any) -> None:
 
 
 @command.command()
-@_on_a_ledger("adopt try.ledger")
+@on_a_ledger("adopt try.ledger")
 @click.option("--accept-loss", is_flag=True, help="The newest records are gone: count everyone's grant as spent.")
 @click.option("--yes", is_flag=True, help="Do not ask before accepting a loss.")
 def adopt(as_json: bool, accept_loss: bool, yes: bool, **where: Any) -> None:
@@ -288,34 +236,19 @@ def adopt(as_json: bool, accept_loss: bool, yes: bool, **where: Any) -> None:
     """
     if accept_loss and not yes:
         if not sys.stdin.isatty():
-            raise click.UsageError(f"Accepting a loss spends everybody's grant for good. {_UNSAID} Say --yes as well.")
-        click.confirm(f"Everybody's grant will count as fully spent, for good. {_UNSAID} Go on?", abort=True, err=True)
-    with closing(_open(**where, adopt=not accept_loss, accept_loss=accept_loss)) as ledger:
+            raise click.UsageError(f"Accepting a loss spends everybody's grant for good. {UNSAID} Say --yes as well.")
+        click.confirm(f"Everybody's grant will count as fully spent, for good. {UNSAID} Go on?", abort=True, err=True)
+    with closing(open_ledger(**where, adopt=not accept_loss, accept_loss=accept_loss)) as ledger:
         done = ledger.verify()
     document = {"ledger": ledger.id, "entries": done.entries, "head": done.head, "accepted_loss": accept_loss}
     what = "Loss accepted: everybody's grant counts as spent." if accept_loss else "Adopted."
     print_json(document) if as_json else write(f"{what} The head is line {done.entries}: {done.head}")
     if accept_loss:
-        note(f"{_UNSAID} Ask them again, also those who were told that they had withdrawn.")
+        note(f"{UNSAID} Ask them again, also those who were told that they had withdrawn.")
 
 
 @command.command()
-@click.argument("address")
-@_on_a_ledger("witness sqlite:///witness.store try.ledger")
-def witness(address: str, as_json: bool, **where: Any) -> None:
-    """Let a witness keep the head, for every client of the ledger: an older copy is refused to all of them.
-
-    ADDRESS is that of `epsilons witness` (https://...), or of another PostgreSQL (postgresql://host/database), in which
-    clients need no more than to add and to read rows, or of a file of this machine (sqlite:///file). It is a term of
-    the ledger from now on, and part of its journal. Another one may take over while the present one is reached.
-    """
-    with closing(_open_verified(**where)) as ledger:
-        ledger.set_witness(address)
-    print_json({"ledger": ledger.id, "witness": address}) if as_json else write(f"The head is kept at {address}.")
-
-
-@command.command()
-@_on_a_ledger("forget try.ledger --yes")
+@on_a_ledger("forget try.ledger --yes")
 @click.option("--yes", is_flag=True, help="Everyone's budget may start anew.")
 def forget(as_json: bool, place: str | None, named: str | None, anchor: str | None, yes: bool) -> None:
     """Forget that a ledger stood at an address, so that another one may be made there: everyone's budget starts anew.
@@ -326,7 +259,7 @@ def forget(as_json: bool, place: str | None, named: str | None, anchor: str | No
     from epsilons import ledger
     from epsilons.ledger.opening import find_places
 
-    address, _ = _find_address(place, named)
+    address, _ = find_address(place, named)
     if not yes:
         if not sys.stdin.isatty():
             raise click.UsageError("A new ledger there lets everyone's budget start anew: say --yes as well.")

@@ -1,0 +1,69 @@
+"""How commands name a ledger, and open it: an address, a file, or a dataset file that names one."""
+
+from __future__ import annotations
+
+import inspect
+import os
+from collections.abc import Callable
+from typing import TYPE_CHECKING, Any
+
+import click
+
+from epsilons.cli.options import apply_all
+from epsilons.cli.output import as_json
+
+if TYPE_CHECKING:
+    from epsilons.ledger.ledger import Ledger
+
+# A ledger to try the commands on, so that the lines of the examples work as pasted.
+MAKE = "python -c \"from epsilons import ledger; ledger.open('sqlite:///try.ledger')\""
+UNSAID = "What people said since this copy was made, levels and withdrawals, is lost, too."
+_ADDRESS = "An address (sqlite:///people.ledger, postgresql://host/database), a file, or a dataset file that names one."
+_PLACES = (
+    click.argument("place", metavar="[LEDGER]", required=False),
+    click.option("--ledger", "named", metavar="LEDGER", envvar="EPSILONS_LEDGER", show_envvar=True, help=_ADDRESS),
+    click.option("--witness", "--anchor", "anchor", metavar="FILE", help="Where its head is kept, if not as usual."),
+    as_json,
+)
+
+
+def on_a_ledger(example: str, make: str = MAKE) -> Callable[[Any], Any]:
+    """The ledger as an argument, an option or a variable, the place of its head, and an example in the help."""
+
+    def add(function: Any) -> Any:
+        text = inspect.cleandoc(function.__doc__ or "")
+        function.__doc__ = f"{text}\n\n\b\nExample:\n  {make}\n  epsilons ledger {example}\n"
+        return apply_all(_PLACES)(function)
+
+    return add
+
+
+def open_ledger(place: str | None, named: str | None, anchor: str | None, **how: Any) -> Ledger:
+    from epsilons import ledger
+
+    return ledger.open(find_address(place, named)[0], witness=anchor, create=False, **how)
+
+
+def open_verified(**where: str | None) -> Ledger:
+    """A ledger whose tables say what its journal says, as far as asking looks at them, too."""
+    ledger = open_ledger(**where)
+    try:
+        ledger.verify(thorough=False)
+    except BaseException:
+        ledger.close()
+        raise
+    return ledger
+
+
+def find_address(place: str | None, named: str | None) -> tuple[str, str | None]:
+    """(the address, the dataset's name if it was a dataset file that was given)."""
+    given, dataset = place or named, None
+    if given and given.endswith(".toml"):
+        from epsilons.dataset.declared import find_accounts
+
+        dataset, given = find_accounts(given)
+    if not given:
+        raise click.UsageError(
+            "Which ledger? Name it as well: --ledger people.toml, or --ledger sqlite:///people.ledger"
+        )
+    return given if "://" in given else f"sqlite:///{os.path.abspath(given)}", dataset

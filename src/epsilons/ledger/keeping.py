@@ -1,0 +1,37 @@
+"""What is done with a ledger as a whole: it is copied, it ends, a witness keeps its head."""
+
+from typing import Any
+
+from epsilons.ledger import journal, values, witness
+from epsilons.ledger.journal import write_time
+from epsilons.ledger.opening import set_witness
+from epsilons.ledger.witness import Outside
+
+
+class Keeping:
+    """Of a Ledger, which is made of this."""
+
+    _outside: Outside | None
+
+    def copy(self: Any, path: str) -> None:
+        """A copy of a ledger that is in a file, as it stands, for its owner alone."""
+        self._database.copy(path)
+
+    def end(self: Any, state: str) -> None:
+        """No question is charged here any more: it is `values.MOVED`, or `RETIRED`. Said again, nothing changes."""
+        with self._writing("enrolling", "enrolled") as connection:
+            (before,) = connection.execute("SELECT state FROM ledger").fetchone()
+            if before is None:
+                connection.execute("UPDATE ledger SET state = :state", {"state": state})
+                journal.append(connection, "end", write_time(self._clock), {"state": state})
+            elif before != state:
+                raise values.has_ended(before)
+
+    def set_witness(self: Any, address: str) -> None:
+        """From now on the head is kept by the witness at this address, for every client of this ledger."""
+        settled = witness.settle(address)
+        with self._writing("enrolling", "enrolled") as connection:
+            outside = set_witness(connection, write_time(self._clock), self.id, self.salt, settled)
+        if self._outside is not None:
+            self._outside.close()
+        self._outside = outside

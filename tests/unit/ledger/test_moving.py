@@ -1,0 +1,187 @@
+"""Backups that are put back, ledgers that move or are retired: no budget is spent twice by any of them."""
+
+from __future__ import annotations
+
+import shutil
+import stat
+from contextlib import closing
+from fractions import Fraction
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+import epsilons.ledger
+from epsilons.errors import LedgerError
+from epsilons.ledger import moving
+from epsilons.ledger.ledger import Ledger
+from epsilons.storage.base import watchers
+from support.ledger_recount import balances
+from support.ledgers import key, nano, person
+
+
+class Site:
+    """A ledger in a file, whose head a witness keeps in another."""
+
+    def __init__(self, folder: Path, witness: str | None) -> None:
+        self.folder, self.url = folder, f"sqlite:///{folder}/a.ledger"
+        self.backup = str(folder / "a.backup")
+        with closing(epsilons.ledger.open(self.url, witness=witness)) as book:
+            book.settle_terms("absent", 1)
+            book.enroll([person("ann"), person("bob")], [nano("1"), None])
+
+    def open(self, name: str = "a", **more: Any) -> Ledger:
+        return epsilons.ledger.open(f"sqlite:///{self.folder}/{name}.ledger", create=False, **more)
+
+    def ask(self, name: str, share: Fraction = Fraction(1, 10)) -> None:
+        with closing(self.open()) as book:
+            may = book.allowance(share)
+            held = book.reserve(key(name), may.nano, epoch=may.epoch, kind="count")
+            book.mark_read(held.number)
+            book.store(held.number, b"1")
+
+    def back_up(self) -> int:
+        with closing(self.open()) as book:
+            return moving.back_up(book, self.backup)
+
+
+@pytest.fixture(autouse=True)
+def state(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("XDG_STATE_HOME", str(tmp_path / "state"))
+
+
+@pytest.fixture(params=["witness", "file"])
+def site(request: pytest.FixtureRequest, tmp_path: Path) -> Site:
+    return Site(tmp_path, f"sqlite:///{tmp_path}/w.store" if request.param == "witness" else None)
+
+
+def test_a_restored_backup_costs_what_came_after_it(site: Site, tmp_path: Path) -> None:
+    site.ask("before")
+    assert site.back_up() > 3
+    assert stat.S_IMODE((tmp_path / "a.backup").stat().st_mode) == 0o600
+    site.ask("after", Fraction(2, 10))
+    book, cost = moving.restore(site.backup, site.url)
+    with closing(book):
+        if (tmp_path / "w.store").exists():
+            assert cost == nano("0.2")
+            assert book.remaining().nano == {nano("1"): nano("0.7")}
+        else:
+            assert cost == -1
+            assert book.remaining().nano == {nano("1"): 0}
+        recount = book.verify()
+        assert balances(book.export()) == {c.id: (c.granted, c.spent, c.reserved, c.people) for c in recount.cohorts}
+    # What it replaced is refused if it turns up again.
+    shutil.copy(tmp_path / "a.ledger.replaced-1", tmp_path / "a.ledger")
+    with pytest.raises(LedgerError, match="older than"):
+        site.open()
+
+
+def test_a_backup_of_the_newest_state_costs_nothing(site: Site) -> None:
+    site.ask("before")
+    site.back_up()
+    book, cost = moving.restore(site.backup, site.url)
+    with closing(book):
+        assert (cost, book.remaining().nano) == (0, {nano("1"): nano("0.9")})
+
+
+def test_a_ledger_that_does_not_add_up_goes_on_from_its_backup(site: Site) -> None:
+    site.ask("before")
+    site.back_up()
+    site.ask("after", Fraction(2, 10))
+    with closing(site.open()) as book:
+        with book._database.write() as connection:
+            connection.execute("UPDATE cohorts SET spent = 0")
+        with pytest.raises(LedgerError, match="does not add up"):
+            book.verify()
+    book, cost = moving.restore(site.backup, site.url)
+    with closing(book):
+        assert cost != 0
+        assert (book.remaining().nano[nano("1")]) <= nano("0.7")
+        book.verify()
+
+
+def test_a_lost_file_is_restored(site: Site, tmp_path: Path) -> None:
+    site.back_up()
+    site.ask("after")
+    for part in tmp_path.glob("a.ledger*"):
+        part.unlink()
+    book, cost = moving.restore(site.backup, site.url)
+    with closing(book):
+        assert cost in (-1, nano("0.1"))
+        book.verify()
+
+
+def test_a_backup_of_another_ledger_is_not_put_there(site: Site, tmp_path: Path) -> None:
+    other = f"sqlite:///{tmp_path}/other.ledger"
+    with closing(epsilons.ledger.open(other)) as book:
+        book.copy(str(tmp_path / "other.backup"))
+    with pytest.raises(LedgerError, match="backup of another ledger"):
+        moving.restore(str(tmp_path / "other.backup"), site.url)
+    site.ask("goes on")
+
+
+def test_after_a_move_the_old_copy_refuses(site: Site, tmp_path: Path) -> None:
+    site.ask("before")
+    shutil.copy(tmp_path / "a.ledger", tmp_path / "kept")
+    with closing(moving.move(site.url, f"sqlite:///{tmp_path}/new/b.ledger")) as book:
+        assert [line["kind"] for line in book.export()][-2:] == ["end", "arrive"]
+        may = book.allowance(Fraction(1, 10))
+        book.reserve(key("goes on"), may.nano, epoch=may.epoch, kind="count")
+        book.verify()
+    with pytest.raises(LedgerError, match=r"has moved|older than"):
+        site.open()
+    shutil.copy(tmp_path / "kept", tmp_path / "a.ledger")  # as it was before the move
+    with pytest.raises(LedgerError, match=r"older than|diverged"):
+        site.open()
+
+
+def test_a_move_that_was_interrupted_is_finished_once(site: Site, tmp_path: Path) -> None:
+    class EndsError(Exception):
+        pass
+
+    def end(place: str) -> None:
+        if place == "enrolled":
+            raise EndsError
+
+    watchers.append(end)
+    try:
+        with pytest.raises(EndsError):
+            moving.move(site.url, f"sqlite:///{tmp_path}/b.ledger")
+    finally:
+        watchers.remove(end)
+    with pytest.raises(LedgerError, match="has moved"):
+        site.open()
+    for place in ("b", "c"):  # two copies of the old one
+        shutil.copy(tmp_path / "a.ledger", tmp_path / f"kept {place}.ledger")
+    moving.move(site.url, f"sqlite:///{tmp_path}/b.ledger").close()
+    with pytest.raises(LedgerError, match=r"older than|diverged"):
+        moving.move(f"sqlite:///{tmp_path}/kept c.ledger", f"sqlite:///{tmp_path}/c.ledger").close()
+    site.open("b").close()
+
+
+def test_a_retired_ledger_takes_no_more_questions(site: Site) -> None:
+    site.ask("before")
+    with closing(site.open()) as book:
+        beside = site.open()
+        moving.retire(book)
+        moving.retire(book)
+        for one in (book, beside):
+            may = one.allowance(Fraction(1, 10))
+            with pytest.raises(LedgerError, match="is retired"):
+                one.reserve(key("after"), may.nano, epoch=may.epoch, kind="count")
+        assert len(book.history()) == 1
+        assert book.find(key("before")) is not None
+        book.verify()
+        beside.close()
+    with pytest.raises(LedgerError, match="is retired"):
+        moving.move(site.url, f"{site.url}.new")
+
+
+def test_what_is_no_file_is_copied_by_other_means(tmp_path: Path) -> None:
+    for call in (lambda: moving.restore("x", "postgresql://a/b"), lambda: moving.move("x", "postgresql://a/b")):
+        with pytest.raises(LedgerError, match="not in a file"):
+            call()
+    with closing(epsilons.ledger.open(f"sqlite:///{tmp_path}/a.ledger")) as book:
+        (tmp_path / "there").touch()
+        with pytest.raises(LedgerError):
+            book.copy(str(tmp_path / "there"))
