@@ -34,7 +34,7 @@ LEVELS = ("--level", "strict=0.05", "--level", "standard=0.2", "--level", "open=
 
 
 #: What analysts type.
-ASKING = {*(name.replace("_", "-") for name in CATALOGUE), "plan", "relation", "budget", "sql"}
+ASKING = {*(name.replace("_", "-") for name in CATALOGUE), "plan", "relation", "budget", "sql", "batch"}
 ASKING_LEDGERS = {"show", "answers"}
 #: For what stewards type, which is the same wherever analysts are.
 steward = pytest.mark.parametrize("home", ["here"], indirect=True, scope="module")
@@ -531,9 +531,12 @@ def lines_of(text: str) -> list[str]:
 
 #: Commands whose help texts are about one dataset file.
 EXAMPLES = (
+    "batch",
     "budget",
     "check",
+    "correlation",
     "count",
+    "covariance",
     "histogram",
     "kth-largest",
     "linear-regression",
@@ -689,11 +692,12 @@ STEWARDS = (
     ("ledger", "history", "people.toml"), ("ledger", "verify", "people.toml"), ("ledger", "adopt", "people.toml"),
     ("ledger", "forget", "people.toml"), ("ledger", "person", "1", "people.toml"),
     ("ledger", "quota", "office", "people.toml"), ("ledger", "export", "people.toml"),
+    ("ledger", "witness", "sqlite:///witness.store", "people.toml"),
     ("person", "statement", "people.toml", "1"), ("person", "level", "people.toml", "1", "strict"),
     ("person", "withdraw", "people.toml", "1"),
 )  # fmt: skip
 #: What takes no dataset file.
-WITHOUT_FILES = {"audit", "collect", "completion", "demo", "init", "keys", "papers", "serve"}
+WITHOUT_FILES = {"audit", "collect", "completion", "demo", "init", "keys", "papers", "serve", "witness"}
 
 
 def test_every_command_is_one_of_analysts_of_stewards_or_takes_no_dataset() -> None:

@@ -24,6 +24,7 @@ from epsilons.statistics.catalogue import CATALOGUE
 #: {file of cli/commands: what is typed}; each file holds its commands in `COMMANDS`, by these names.
 FILES = {
     "statistics": (*(name.replace("_", "-") for name in CATALOGUE), "plan", "relation", "budget", "sql"),
+    "batch": ("batch",),
     "file": ("init", "register", "check", "sync"),
     "person": ("person",),
     "ledger": ("ledger",),

@@ -76,6 +76,7 @@ _APART = ("entropy", "fresh")
 SPENDING: tuple[_Decorator, ...] = (
     click.option("--fresh", is_flag=True, help="Ask anew and pay, also if it was asked before."),
     click.option("--dry-run", is_flag=True, help="Show the plan and what would be charged; charge nothing."),
+    click.option("--yes", is_flag=True, help="Do not ask on a terminal before anybody is charged."),
     click.option("--verbose", is_flag=True, help="Say why this mechanism answers, and all that is promised."),
     as_json,
 )

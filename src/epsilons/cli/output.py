@@ -110,6 +110,27 @@ def ask_once(people: Asking, ask: Callable[[], _T]) -> tuple[_T, bool]:
     return answer, stored
 
 
+def on_terminal() -> bool:
+    """Whether somebody can be asked."""
+    return sys.stdin.isatty() and sys.stderr.isatty()
+
+
+def agree(price: str) -> bool:
+    """Whether to spend, asked once the price is told."""
+    note(price)
+    if click.confirm("Ask, and charge this?", default=True, err=True):
+        return True
+    note("Nothing was charged.")
+    return False
+
+
+def tell_price(left: Remaining, names: Mapping[float, str], row: Any) -> str:
+    """A row of a plan as the price of an answer: the error to expect, what each level is charged, what is left."""
+    error = "" if row.error is None else f", expected error {show(row.error)}"
+    table = _price(left, dict(row.charges), names, "would be charged")
+    return f"By {row.mechanism}{error}.\n{table}"
+
+
 def under(where: str | None) -> str:
     """The condition of a question, as a line of its own."""
     return f"where {where}\n" if where else ""
@@ -166,6 +187,22 @@ def show_answers(left: Remaining, answers: Answers, stored: bool, verbose: bool,
         write((named if len(answers) > 1 else "") + _explain(release, verbose))
     if cited := cite(*answers.values()):
         write(f"{cited}.")
+    _promise(answers, verbose)
+
+
+def show_apart(left: Remaining, answers: Answers, stored: bool, verbose: bool) -> None:
+    """Answers that have little in common: a table for each, then charges and the promise of all together."""
+    from epsilons.dataset.answers import as_table
+
+    for name, release in answers.items():
+        head, rows = as_table(release).table()
+        write(f"{show_key(name)}\n{text_table([show_key(one) for one in head], rows, width())}")
+        write(f"{_explain(release, verbose)}\n")
+    write(f"{_charges(left, answers, stored)}\n")
+    _promise(answers, verbose)
+
+
+def _promise(answers: Answers, verbose: bool) -> None:
     guarantee = compose_all(release.guarantee for release in answers.values())
     if verbose or guarantee.kind != PERSONALIZED:
         write(str(guarantee))
@@ -197,8 +234,12 @@ def _charges(remaining: Remaining, answers: Answers, stored: bool) -> str:
 
     A stored answer may be of people who stand elsewhere now: nobody is at a level that they were charged at.
     """
-    charges = {granted: spent for granted, spent in sorted(answers.charges.items()) if math.isfinite(granted)}
     names = {granted: name for release in answers.values() for granted, name in release.levels.items()}
+    return _price(remaining, answers.charges, names, "charged when first asked" if stored else "charged")
+
+
+def _price(remaining: Remaining, charged: Mapping[float, float], names: Mapping[float, str], called: str) -> str:
+    charges = {granted: spent for granted, spent in sorted(charged.items()) if math.isfinite(granted)}
     now = {one.epsilon: one for one in remaining.levels}
     if not charges:
         return "Nobody is charged: everyone chose public."
@@ -211,6 +252,6 @@ def _charges(remaining: Remaining, answers: Answers, stored: bool) -> str:
         left = show_span([one.average for one in there]) if there else "nobody is there now"
         nothing = sum(one.nothing_left for one in there)
         rows.append([name, show_span(those), show_span([charges[granted] for granted in those]), left, f"{nothing:,}"])
-    head = ["level", "granted", "charged when first asked" if stored else "charged", "left", "people with nothing left"]
+    head = ["level", "granted", called, "left", "people with nothing left"]
     shown = len(head) if any(now[granted].nothing_left for granted in levels if granted in now) else len(head) - 1
     return text_table(head[:shown], [row[:shown] for row in rows], width())

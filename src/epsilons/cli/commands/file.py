@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import math
 import os
-import sys
 from collections.abc import Callable, Iterable, Mapping
 from contextlib import suppress
 from functools import partial
@@ -262,7 +261,7 @@ def _read_lasting(given: Mapping[str, Any], person: str, levels: Mapping[str, st
 
 
 def _terminal() -> bool:
-    return sys.stdin.isatty() and sys.stderr.isatty()
+    return output.on_terminal()
 
 
 def _ask_column(question: str, schema: Schema, option: str) -> str:

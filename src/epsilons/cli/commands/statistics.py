@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from epsilons.arguments.options import QUERIES, TABLES
+from epsilons.arguments.reading import read_call
 from epsilons.cli import options, output
 from epsilons.cli.errors import refusing
 from epsilons.errors import LedgerError, PlanError
@@ -18,12 +19,15 @@ from epsilons.statistics.entry import Entry
 
 if TYPE_CHECKING:
     from epsilons.accuracy.relation import Relation
+    from epsilons.dataset import Dataset
     from epsilons.dataset.asking import Asking
+    from epsilons.dataset.batch import Batch
     from epsilons.planner.guesses import Known
+    from epsilons.remote.client import RemoteDataset
 
 
 def _command(entry: Entry) -> click.Command:
-    def ask(dataset: str, dry_run: bool, verbose: bool, as_json: bool, **given: Any) -> None:
+    def ask(dataset: str, dry_run: bool, yes: bool, verbose: bool, as_json: bool, **given: Any) -> int | None:
         from epsilons.dataset.answers import as_table
 
         with options.open_dataset(dataset) as people:
@@ -31,17 +35,37 @@ def _command(entry: Entry) -> click.Command:
             if dry_run:
                 asked.pop("fresh", None)
                 _show_plan(people, entry, asked, as_json)
-                return
+                return None
+            if not yes and output.on_terminal() and not _agreed(people, entry, asked):
+                return 1
             release, stored = output.ask_once(people, lambda: getattr(people, entry.name)(**asked))
             if as_json:
                 output.print_answers(people.remaining(), release, stored, asked.get("where"))
             else:
                 output.show_answers(people.remaining(), as_table(release), stored, verbose, asked.get("where"))
+        return None
 
     example = " \\\n    ".join(textwrap.wrap(entry.command, 72, break_on_hyphens=False))
     ask.__doc__ = f"{entry.help}\n\n\b\nExample:\n  {example}"
     taken = [options.dataset_file, *options.own_parameters(entry), *options.option_flags(), *options.SPENDING]
     return click.command(entry.name.replace("_", "-"), short_help=entry.help)(options.apply_all(taken)(ask))
+
+
+def _agreed(people: Dataset | RemoteDataset, entry: Entry, asked: dict[str, Any]) -> bool:
+    """Whether a question may be charged: with its price, where it has one. What is stored or on the roster is free."""
+    from epsilons.dataset.attempt import NothingToPlanError
+
+    find = getattr(people, "_find", None)
+    if find is not None and find(read_call(entry, TABLES, (), asked)) is not None:
+        return True
+    about, named = "target" if entry.model else "column", dict(asked)
+    named.pop("fresh", None)
+    try:
+        plan = people.plan(entry.name, named.pop(about, None), **named, past=False)
+    except NothingToPlanError:
+        return True
+    names = {level.epsilon: level.name for level in people.describe().levels}
+    return output.agree(output.tell_price(people.remaining(), names, plan[asked.get("mechanism", "auto")]))
 
 
 def _show_plan(people: Asking, entry: Entry, asked: dict[str, Any], as_json: bool) -> None:
@@ -99,7 +123,9 @@ def plan(dataset: str, statistic: str, more: tuple[str, ...], as_json: bool, **g
 @click.option("--keys", "by", multiple=True, metavar="COLUMN=KEY,KEY", help="The groups of a column of GROUP BY.")
 @click.option("--bounds", multiple=True, metavar="COLUMN=LOW,HIGH", help="Public bounds of a column.")
 @options.apply_all([*options.option_flags(QUERIES), *options.SPENDING])
-def sql(dataset: str, query: str, share: float, dry_run: bool, verbose: bool, as_json: bool, **given: Any) -> None:
+def sql(
+    dataset: str, query: str, share: float, dry_run: bool, yes: bool, verbose: bool, as_json: bool, **given: Any
+) -> int | None:
     """Ask in SQL: COUNT, SUM, AVG, VAR_POP, MEDIAN, QUANTILE, MIN and MAX of columns, WHERE, GROUP BY with keys.
 
     \b
@@ -114,12 +140,28 @@ def sql(dataset: str, query: str, share: float, dry_run: bool, verbose: bool, as
         batch.sql(query, bounds=bounds, keys=asked.pop("by", None), **asked)
         if dry_run:
             output.print_json(batch.plan().to_dict()) if as_json else output.write(str(batch.plan()))
-            return
+            return None
+        if not may_ask(batch, yes):
+            return 1
         answers, stored = output.ask_once(people, batch.ask)
         if as_json:
             output.print_answers(people.remaining(), answers, stored)
         else:
             output.show_answers(people.remaining(), answers, stored, verbose)
+    return None
+
+
+def may_ask(batch: Batch, yes: bool) -> bool:
+    """Whether a batch may be charged; on a terminal its plan is shown, and a yes asked for, unless all is stored."""
+    if yes or not output.on_terminal() or _is_stored(batch):
+        return True
+    return output.agree(str(batch.plan()))
+
+
+def _is_stored(batch: Batch) -> bool:
+    calls = getattr(batch, "_calls", None)
+    found = getattr(batch._people, "_find", None)
+    return found is not None and calls is not None and all(found(call) is not None for _, call in calls())
 
 
 @click.command(short_help="How far preferences and the values of a column are related at most.")

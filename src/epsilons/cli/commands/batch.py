@@ -1,0 +1,84 @@
+"""`epsilons batch`: several questions for one share, each written as its own command is."""
+
+from __future__ import annotations
+
+import shlex
+from typing import IO, Any
+
+import click
+
+from epsilons.cli import options, output
+from epsilons.cli.commands.statistics import COMMANDS as ALONE
+from epsilons.cli.commands.statistics import may_ask
+from epsilons.statistics.catalogue import CATALOGUE
+
+#: What a whole batch says once, and none of its questions.
+_ONCE = ("dataset", "dry_run", "yes", "verbose", "as_json")
+
+
+@click.command(short_help="Ask several questions for one share, split where the error is least.")
+@options.dataset_file
+@click.argument("questions", nargs=-1, metavar="QUESTION...")
+@click.option("--from", "lines", type=click.File(), help="A file with a question in each line; - for stdin.")
+@click.option("--share", type=float, default=0.1, show_default=True, help="For all of them together.")
+@options.apply_all(options.SPENDING[1:])
+def batch(
+    dataset: str,
+    questions: tuple[str, ...],
+    lines: IO[str] | None,
+    share: float,
+    dry_run: bool,
+    yes: bool,
+    verbose: bool,
+    as_json: bool,
+) -> int | None:
+    """Ask several questions for one share. A question is written as its command is, without epsilons and the file.
+
+    \b
+    Example:
+      epsilons batch people.toml --share 0.2 "mean wage --by region=north,south" \\
+        "count --where 'age >= 65'" "quantile wage 0.25,0.5,0.75"
+    """
+    told = [*questions, *(line for line in (lines or ()) if line.strip() and not line.lstrip().startswith("#"))]
+    with options.open_dataset(dataset) as people:
+        asked = people.batch(share)
+        for text in told:
+            name, given = _read(text, dataset)
+            asked.add(name, **options.read_arguments(CATALOGUE[name], given, people))
+        if dry_run:
+            output.print_json(asked.plan().to_dict()) if as_json else output.write(str(asked.plan()))
+            return None
+        if not may_ask(asked, yes):
+            return 1
+        answers, stored = output.ask_once(people, asked.ask)
+        if as_json:
+            output.print_answers(people.remaining(), answers, stored)
+        else:
+            output.show_apart(people.remaining(), answers, stored, verbose)
+    return None
+
+
+def _read(text: str, dataset: str) -> tuple[str, dict[str, Any]]:
+    """(the statistic, what its own command would be given): by that command's own flags."""
+    try:
+        words = shlex.split(text)
+    except ValueError:
+        words = []
+    name = words[0].replace("-", "_") if words else ""
+    if name not in CATALOGUE:
+        raise click.UsageError(
+            f"A question begins with a statistic: {', '.join(one.replace('_', '-') for one in CATALOGUE)}."
+        )
+    command = ALONE[name.replace("_", "-")]
+    with command.make_context(words[0], [dataset, *words[1:]], parent=click.get_current_context()) as context:
+        given = {key: value for key, value in context.params.items() if key not in _ONCE}
+        said = [key for key in _ONCE[1:] if context.params[key]]
+    if said:
+        raise click.UsageError(
+            f"--{said[0].replace('as_', '').replace('_', '-')} is said of the whole batch, not of a question."
+        )
+    given["fresh"] = given["fresh"] or None
+    return name, given
+
+
+COMMANDS = {"batch": batch}
