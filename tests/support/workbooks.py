@@ -6,6 +6,7 @@ import zipfile
 from collections.abc import Mapping, Sequence
 from datetime import date, datetime
 from pathlib import Path
+from string import ascii_uppercase
 from typing import Any
 from xml.sax.saxutils import escape
 
@@ -62,3 +63,21 @@ def _cell(at: str, value: Any) -> str:
         days = (whole - datetime(1899, 12, 30)).total_seconds() / 86_400
         return f'<c r="{at}" s="{2 if isinstance(value, datetime) else 1}"><v>{days!r}</v></c>'
     return f'<c r="{at}"><v>{value!r}</v></c>'
+
+
+def add_cells(path: Path, sheet: int, cells: Mapping[str, Any]) -> Path:
+    """The same file with rows of one cell each below the others, at these places; None is a format without a value."""
+    part = f"xl/worksheets/sheet{sheet}.xml"
+    with zipfile.ZipFile(path) as package:
+        parts = {name: package.read(name).decode() for name in package.namelist()}
+    more = "".join(
+        f'<row r="{at.lstrip(ascii_uppercase)}">'
+        + (f'<c r="{at}" s="1"/>' if value is None else _cell(at, value))
+        + "</row>"
+        for at, value in cells.items()
+    )
+    parts[part] = parts[part].replace("</sheetData>", f"{more}</sheetData>")
+    with zipfile.ZipFile(path, "w") as package:
+        for name, text in parts.items():
+            package.writestr(name, text)
+    return path

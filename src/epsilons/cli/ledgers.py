@@ -4,13 +4,17 @@ from __future__ import annotations
 
 import inspect
 import os
-from collections.abc import Callable
+import shutil
+import tempfile
+from collections.abc import Callable, Iterator
+from contextlib import closing, contextmanager
 from typing import TYPE_CHECKING, Any
 
 import click
 
 from epsilons.cli.options import apply_all
 from epsilons.cli.output import as_json
+from epsilons.storage import sqlite_path
 
 if TYPE_CHECKING:
     from epsilons.ledger.ledger import Ledger
@@ -42,6 +46,29 @@ def open_ledger(place: str | None, named: str | None, anchor: str | None, **how:
     from epsilons import ledger
 
     return ledger.open(find_address(place, named)[0], witness=anchor, create=False, **how)
+
+
+@contextmanager
+def open_to_read(place: str | None, named: str | None, anchor: str | None) -> Iterator[Ledger]:
+    """A ledger to recount. Who may only read its file reads a copy of it, held to its witness if it names one."""
+    from epsilons import ledger
+
+    address, _ = find_address(place, named)
+    path = sqlite_path(address)
+    if path is None or not os.path.isfile(path) or _may_write(path):
+        with closing(open_ledger(place, named, anchor)) as opened:
+            yield opened
+        return
+    with tempfile.TemporaryDirectory() as folder:  # its owner's alone
+        for part in ("", "-wal"):
+            if os.path.exists(path + part):
+                shutil.copyfile(path + part, os.path.join(folder, f"ledger{part}"))
+        with closing(ledger.open(f"sqlite:///{folder}/ledger", witness=False, create=False, look=True)) as opened:
+            yield opened
+
+
+def _may_write(path: str) -> bool:
+    return os.access(path, os.W_OK) and os.access(os.path.dirname(os.path.abspath(path)), os.W_OK)
 
 
 def open_verified(**where: str | None) -> Ledger:

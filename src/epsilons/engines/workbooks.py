@@ -12,9 +12,10 @@ from collections import Counter
 from collections.abc import Sequence
 from contextlib import suppress
 from datetime import date, datetime, time
-from typing import Any
+from typing import IO, Any
 
 from epsilons.engines.dialects import PLAIN, Dialect
+from epsilons.engines.far_cells import draw_together
 from epsilons.engines.lines import RAGGED, write_row
 from epsilons.errors import Argument, DataError
 from epsilons.storage.files import open_private
@@ -62,13 +63,13 @@ def copy_sheets(
     return made
 
 
-def _open(path: str) -> Any:
+def _open(path: str | IO[bytes]) -> Any:
     try:
         from python_calamine import CalamineWorkbook
     except ImportError:
         raise DataError("Workbooks need a reader.", suggest="pip install 'epsilons[excel]'") from None
     try:
-        return CalamineWorkbook.from_path(path)
+        return CalamineWorkbook.from_object(path)
     except Exception:  # its messages may quote what a cell holds
         pass
     raise DataError("A file is not a workbook.", suggest="the file as Excel or LibreOffice saves it")
@@ -76,11 +77,10 @@ def _open(path: str) -> Any:
 
 def _read(path: str, sheet: str, rows: int | None = None) -> list[list[Any]]:
     """The rows of a sheet, or so many; refused whole if its reader does not know what stands in a cell."""
-    book = _open(path)
-    if sheet not in book.sheet_names:
+    if sheet not in _open(path).sheet_names:
         raise DataError(f"A workbook has no sheet {sheet!r}.", suggest="workbooks that all have it")
-    with suppress(Exception):  # its messages may quote what a cell holds
-        found: list[list[Any]] = book.get_sheet_by_name(sheet).to_python(nrows=rows)
+    with suppress(Exception):  # messages of readers may quote what a cell holds
+        found: list[list[Any]] = _open(draw_together(path)).get_sheet_by_name(sheet).to_python(nrows=rows)
         return found
     raise DataError("A sheet cannot be read.", suggest="the sheet saved as CSV, or anew without errors in its cells")
 

@@ -336,3 +336,25 @@ def test_no_command_takes_an_edited_ledger_for_true(
         assert app.main([*line.split(), *(["people.toml"] if "people.toml" not in line else [])]) == 7, line
         assert "this ledger was edited or damaged" in capsys.readouterr().err, line
     assert app.main(["ledger", "export", "people.toml"]) == 0  # what was changed can be looked for
+
+
+def test_who_may_only_read_a_ledger_can_verify_it(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """An auditor, who has no head here and leaves nothing behind."""
+    url, kept = f"sqlite:///{tmp_path}/a.ledger", f"sqlite:///{tmp_path}/w.store"
+    with closing(epsilons.ledger.open(url, witness=kept)) as book:
+        book.settle_terms("absent", 1)
+        backup = tmp_path / "older"
+        book.copy(str(backup))
+        book.set_quota("office", questions=3)
+    monkeypatch.setenv("XDG_STATE_HOME", str(tmp_path / "auditor"))
+    monkeypatch.setattr("epsilons.cli.ledgers._may_write", lambda path: False)
+    for part in tmp_path.glob("a.ledger*"):
+        part.chmod(0o400)
+    before = {one.name: one.stat().st_mtime_ns for one in tmp_path.iterdir() if not one.name.startswith("w.store")}
+    assert "The ledger adds up" in run(capsys, "verify", url)
+    now = {one.name: one.stat().st_mtime_ns for one in tmp_path.iterdir() if not one.name.startswith("w.store")}
+    assert now == before
+    # An older copy is refused to auditors, too.
+    assert "older than its witness" in run(capsys, "verify", f"sqlite:///{backup}", status=7)

@@ -15,7 +15,7 @@ import click
 
 from epsilons.cli.commands import keeping
 from epsilons.cli.errors import Group
-from epsilons.cli.ledgers import UNSAID, find_address, on_a_ledger, open_ledger, open_verified
+from epsilons.cli.ledgers import UNSAID, find_address, on_a_ledger, open_ledger, open_to_read, open_verified
 from epsilons.cli.output import (
     describe_answer,
     note,
@@ -188,10 +188,13 @@ def verify(as_json: bool, **where: Any) -> None:
     """Recount every balance from the journal, and compare all tables with it. Exit status 7 if anything differs.
 
     The newest snapshot of every dataset is hashed, too, where it can be reached; exit status 4 if one was changed.
+
+    Who may only read the file recounts a copy of it, which is held to the witness, if the ledger names one, and to no
+    head of this machine.
     """
     from epsilons.dataset.accounts import tell_recount
 
-    with closing(open_ledger(**where)) as ledger, progress() as bar:
+    with open_to_read(**where) as ledger, progress() as bar:
         task = bar.add_task("recounting", total=None)
         done = tell_recount(ledger, lambda line, last: bar.update(task, completed=line, total=last))
     if as_json:
