@@ -83,7 +83,9 @@ _OWN = {
     "personalize": {
         "algorithm": "A function of data and epsilon, a measurement of OpenDP, a model of diffprivlib.",
         "data": "One entry per person, or a tuple of such side by side.",
-        "threshold": "The epsilon that it runs at: max (default), mean, or a number.",
+        "threshold": "The epsilon that it runs at: max (default), mean, a number, or best (by `like`).",
+        "like": "For the best threshold: old data of the same kind, which need no protection.",
+        "truth": "For the best threshold: what a function of those data gives without noise.",
         "private_under": "Under which neighbours the algorithm is private: absent or both.",
         "person": "With several rows each: an id per row.",
         "rows_per_person": "So many rows of one person are used at most.",

@@ -13,6 +13,7 @@ import pytest
 
 from epsilons.ledger import identity, registration, roster
 from epsilons.ledger.places import Places
+from epsilons.ledger.replay import Replay
 from support.anew import ATTEMPTS, NAMES, NUMBERS, Attempt, Outcome, World, make_world, outcome
 
 #: What a machine of its own is told: its user's state.
@@ -68,9 +69,10 @@ def test_no_budget_starts_anew(restore: Restore, attempt: Attempt) -> None:
 
 @contextlib.contextmanager
 def forgetful_roster(patch: pytest.MonkeyPatch) -> Iterator[None]:
-    """Who moves to another cohort comes there with nothing spent."""
-    honest = roster._Cohorts.find_target
+    """Who moves to another cohort comes there with nothing spent; and the recount, which would see it, looks away."""
+    honest, recount = roster._Cohorts.find_target, Replay._move
     patch.setattr(roster._Cohorts, "find_target", lambda cohorts, _origin, new: honest(cohorts, None, new))
+    patch.setattr(Replay, "_move", lambda replay, group: recount(replay, group)[1:] * 2)
     yield
 
 

@@ -74,7 +74,7 @@ def test_a_missing_value_changes_nothing_for_others(name: str, way: str) -> None
     values = np.array(LEFT if target(entry) == "left" else WAGE, np.float64)
 
     def ask(those: Any, ages: Any, word: dict[str, Any]) -> Any:
-        given = (ages[:, None], those) if entry.model else (those,)
+        given = (ages if entry.pair else ages[:, None], those) if entry.model else (those,)
         known = {**facts(entry, ARRAYS), **word, "entropy": seeded(1)}
         return outcome(lambda: getattr(eps, entry.name)(*given, epsilons=WAYS[way], **known))
 

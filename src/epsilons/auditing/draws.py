@@ -4,13 +4,12 @@ import math
 import operator
 from collections.abc import Callable
 from dataclasses import dataclass
-from statistics import NormalDist
 from typing import Any, Literal
 
 import numpy as np
 from numpy.typing import NDArray
 
-from epsilons.accuracy.intervals import logistic, secant
+from epsilons.accuracy.intervals import logistic, normal_quantile, secant
 from epsilons.arguments.checks import check_confidence, check_name, check_whole, refuse
 from epsilons.display import Shown
 from epsilons.errors import Argument, DataError
@@ -56,7 +55,7 @@ def bound_loss(
     check_confidence(confidence)
     one, other = _outcomes(draw_one, draws), _outcomes(draw_other, draws)
     half, each = draws // 2, 1 - (1 - confidence) / 2
-    event, forward = _choose_event(one[:half], other[:half], bins, NormalDist().inv_cdf(each))
+    event, forward = _choose_event(one[:half], other[:half], bins, normal_quantile(each))
     likely, unlikely = (one[half:], other[half:]) if forward else (other[half:], one[half:])
     p = clopper_pearson(int(event.holds(likely).sum()), draws - half, each, "lower")
     q = clopper_pearson(int(event.holds(unlikely).sum()), draws - half, each, "upper")

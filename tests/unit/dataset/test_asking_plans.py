@@ -21,6 +21,8 @@ ROWS: list[dict[str, Any]] = [{}, {"where": "age >= 40"}, {"by": {"region": ["no
 def arguments_of(name: str) -> tuple[str | None, dict[str, Any]]:
     """(a column, the public facts that a statistic needs on tables)."""
     entry = CATALOGUE[name]
+    if entry.pair:
+        return "wage", {"other": "age", "bounds": BOUNDS}
     if entry.model:
         classes = {"classes": ("yes", "no")} if entry.text else {}
         return "union" if entry.text else "wage", {"features": ["age"], "bounds": BOUNDS, **classes}

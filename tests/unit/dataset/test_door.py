@@ -389,6 +389,8 @@ def test_every_method_that_answers_goes_through_the_door(method: str, spy: Spy) 
         "max": (("wage",), {"bounds": (0, 100)}),
         "kth_largest": (("wage", 2), {"bounds": (0, 100)}),
         "histogram": (("union",), {"categories": ["yes"]}),
+        "covariance": (("wage", "age"), {"bounds": {"wage": (0, 100), "age": (0, 100)}}),
+        "correlation": (("wage", "age"), {"bounds": {"wage": (0, 100), "age": (0, 100)}}),
         "linear_regression": (("wage", ["age"]), {"bounds": {"wage": (0, 100), "age": (0, 100)}}),
         "logistic_regression": (("union", ["age"]), {"bounds": {"age": (0, 100)}, "classes": ("no", "yes")}),
         "apply": ((lambda data, epsilon: len(data),), {"columns": ["age"]}),

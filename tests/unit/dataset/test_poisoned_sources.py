@@ -54,6 +54,8 @@ ASKED: dict[str, tuple[tuple[str, ...], dict[str, Any]]] = {
     "max": (("age",), {}),
     "kth_largest": (("age",), {"k": 3}),
     "histogram": (("region",), {"categories": KEYS["region"]}),
+    "covariance": (("wage",), {"other": "age"}),
+    "correlation": (("wage",), {"other": "age"}),
     "linear_regression": (("wage",), {"features": ["age"]}),
     "logistic_regression": (("union",), {"features": ["age"], "classes": ["no", "yes"]}),
 }

@@ -251,12 +251,16 @@ def arguments_of(name: str) -> dict[str, Any]:
     """The public facts that a statistic needs on arrays."""
     own = CATALOGUE[name].own(ARRAYS)
     known = {"bounds": (0, 50), "q": 0.7, "edges": [0, 20, 50], "bounds_X": (0, 50), "bounds_y": (0, 50)}
+    known["bounds_x"] = (0, 50)
     found = {key: value for key, value in known.items() if key in own}
     return found | ({"classes": (0, 1)} if "classes" in own else {})
 
 
 def data_of(name: str) -> tuple[Any, ...]:
-    return ([[value] for value in VALUES], VALUES) if CATALOGUE[name].model else (VALUES,)
+    entry = CATALOGUE[name]
+    return (
+        (VALUES, VALUES[::-1]) if entry.pair else ([[value] for value in VALUES], VALUES) if entry.model else (VALUES,)
+    )
 
 
 @pytest.mark.parametrize("assume", ASSUMPTIONS)
