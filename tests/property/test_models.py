@@ -10,6 +10,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 import epsilons as eps
+from epsilons.statistics.base import Scope
+from epsilons.statistics.covariance import Correlation, Covariance
 from epsilons.statistics.regression import LinearRegression, LogisticRegression
 from epsilons.summaries import arrays
 from epsilons.summaries.arrays import Rows
@@ -25,6 +27,7 @@ VERSIONS = st.sampled_from(["auto", "minimum", "threshold", "sample", "stretchin
 MODELS = (
     LinearRegression(("a", "b"), ((0.0, 1.0), (-1e6, 3.7)), (0.0, 100.0)),
     LogisticRegression(("a", "b"), ((0.0, 1.0), (-1e6, 3.7)), (0, 1)),
+    *(kind(("a",), ((-1e6, 3.7),), (0.0, 100.0), scope=Scope()) for kind in (Covariance, Correlation)),
 )
 
 
@@ -51,6 +54,8 @@ def test_no_rows_raise_and_every_model_is_finite(
         eps.logistic_regression(X, y, epsilons, bounds_X=bounds, **options),
     ):
         assert all(math.isfinite(weight) for weight in release.value.values())
+    for ask in (eps.covariance, eps.correlation):
+        assert math.isfinite(ask(X[:, 0], y, epsilons, bounds_x=(0, 1), bounds_y=(0, 100), **options).value)
 
 
 @given(TABLE, ROW, st.integers(0, 5))
@@ -63,7 +68,11 @@ def test_one_person_moves_the_sums_no_farther_than_declared(rows: list[list[Any]
         tallies = []
         for data in (rows, replaced, absent):
             table = objects(data)
-            tallies.append(arrays.tally(statistic, Rows.pair(table[:, :2], table[:, 2]), codes, 1)[0][0].astype(object))
+            tallies.append(
+                arrays.tally(statistic, Rows.pair(table[:, : len(statistic.bounds)], table[:, 2]), codes, 1)[0][
+                    0
+                ].astype(object)
+            )
         reach = statistic.parts[0].reach
         assert sum(abs(tallies[0] - tallies[1])) <= reach["replace"]
         assert sum(abs(tallies[0] - tallies[2])) <= reach["absent"]

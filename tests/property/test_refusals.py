@@ -13,13 +13,19 @@ from typing import Any
 import pytest
 
 import epsilons as eps
-from support.refusals import compare
+from support.refusals import compare, some_call_of_days
 
 
 def test_two_hundred_questions_tell_no_neighbours_apart() -> None:
     refused, answered = compare(5, 40, 7)
     assert refused > 40
     assert answered > 40
+
+
+def test_questions_of_days_and_of_two_columns_tell_no_neighbours_apart() -> None:
+    refused, answered = compare(3, 40, 8, draw=some_call_of_days)
+    assert refused > 20
+    assert answered > 20
 
 
 @pytest.mark.soak

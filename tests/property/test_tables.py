@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import os
 from collections import Counter
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from fractions import Fraction
 from typing import Any
 from unittest.mock import patch
@@ -17,6 +17,7 @@ import numpy as np
 import pytest
 from numpy.typing import NDArray
 
+import epsilons as eps
 from epsilons.dataset import people as table_people
 from epsilons.dataset.people import TablePeople
 from epsilons.mechanisms.base import Weighing, create, weighting_of
@@ -27,6 +28,7 @@ from epsilons.statistics.additive import Additive, weighted_sums
 from epsilons.statistics.base import Question
 from epsilons.statistics.gaussian import squares
 from epsilons.statistics.order import Order
+from epsilons.statistics.quantiles import Quantiles
 from epsilons.summaries.cells import SortedCells
 from epsilons.testing import seeded
 from support.frozen import Meter, recorded_costs
@@ -140,11 +142,11 @@ CHECKS: dict[str, Check] = {
 }
 
 
-def hold_many(pairs: int, seed: int) -> None:
+def hold_many(pairs: int, seed: int, ask: Mapping[str, Any] | None = None) -> None:
     """The same tables for all promises: to prepare a table takes longer than to check it."""
     bench, random = Bench(), np.random.default_rng(seed)
     for place in range(pairs):
-        pair = make_pair(bench, random)
+        pair = make_pair(bench, random, ask)
         done = ""
 
         def every(pair: Pair, one: TablePeople, other: TablePeople) -> None:
@@ -163,6 +165,26 @@ def test_neighbouring_tables_are_held_to_every_promise_at_once() -> None:
     hold_many(QUICK, 5)
 
 
+SUM = {"statistic": "sum", "column": "x", "bounds": (0.0, 100.0)}
+MEAN = {"statistic": "mean", "column": "k", "bounds": (0.0, 100.0)}
+BOTH = {"x": (0.0, 100.0), "k": (-1.0, 1.0)}
+FEBRUARY, SUNDAY = "MONTH(day) = 2 OR day IS NULL", "WEEKDAY(day) IN ('Sunday', 'Monday')"
+ASKED_OF_DAYS: dict[str, dict[str, Any]] = {
+    "a count by weekday": {"statistic": "count", "by": {"day": eps.weekdays()}, "where": "YEAR(day) >= 1900"},
+    "a sum by month": {**SUM, "by": {"day": eps.months("2023-12-01", "2024-02-29")}},
+    "a mean by ranges": {**MEAN, "by": {"x": eps.ranges(-1, 1, 200)}, "where": SUNDAY},
+    "a histogram of weekdays": {"statistic": "histogram", "column": "day", "edges": eps.weekdays(), "where": FEBRUARY},
+    "several quantiles": {**SUM, "statistic": "quantile", "q": [0.25, 0.5, 0.9], "step": 20, "where": SUNDAY},
+    "a covariance": {"statistic": "covariance", "column": "x", "other": "k", "bounds": BOTH, "where": FEBRUARY},
+    "a correlation": {"statistic": "correlation", "column": "x", "other": "k", "bounds": BOTH, "where": SUNDAY},
+}
+
+
+@pytest.mark.parametrize("asked", ASKED_OF_DAYS)
+def test_neighbours_are_held_where_days_or_two_columns_are_asked(asked: str) -> None:
+    hold_many(4, 9, ASKED_OF_DAYS[asked])
+
+
 @pytest.mark.soak
 @pytest.mark.figure("figure_4_tables")
 def test_ten_thousand_neighbouring_tables_are_held_to_every_promise(
@@ -175,11 +197,18 @@ def test_ten_thousand_neighbouring_tables_are_held_to_every_promise(
 # --- the checks have teeth ------------------------------------------------------------------------------------------
 
 
-def found(check: Check, tries: int, wanted: Callable[[Pair], bool], enough: int = 1, **bug: Any) -> int:
+def found(
+    check: Check,
+    tries: int,
+    wanted: Callable[[Pair], bool],
+    enough: int = 1,
+    ask: Mapping[str, Any] | None = None,
+    **bug: Any,
+) -> int:
     """How many of so many fitting pairs refute a bug; no more are looked at when that is enough."""
     bench, random, caught, seen = Bench(), np.random.default_rng(6), 0, 0
     while seen < tries and caught < enough:
-        pair = make_pair(bench, random)
+        pair = make_pair(bench, random, ask)
         if wanted(pair):
             seen += 1
             try:
@@ -196,6 +225,20 @@ def additive(pair: Pair) -> bool:
 @pytest.mark.parametrize("check", [check_sums, check_squares])
 def test_rows_that_are_not_capped_are_caught(check: Check) -> None:
     assert found(check, 25, lambda pair: additive(pair) and pair.rows == 1, enough=2, cap=99) == 2
+
+
+@pytest.mark.parametrize("asked", [name for name in ASKED_OF_DAYS if name != "several quantiles"])
+def test_rows_that_are_not_capped_are_caught_where_days_or_two_columns_are_asked(asked: str) -> None:
+    assert found(check_sums, 60, lambda pair: pair.rows == 1, ask=ASKED_OF_DAYS[asked], cap=99) == 1
+
+
+def test_whole_quantiles_for_the_price_of_a_part_are_caught() -> None:
+    """The planted bug: each of several quantiles is drawn as if it were alone."""
+    ask = ASKED_OF_DAYS["several quantiles"]
+    whole = property(lambda self: tuple(Order(self.bounds, self.step, q=q, scope=self.scope) for q in self.qs))
+    with patch.object(Quantiles, "each", whole):
+        assert found(check_costs, 40, lambda pair: True, ask=ask) == 1
+    assert found(check_costs, 10, lambda pair: True, ask=ask) == 0
 
 
 def test_coins_by_position_are_caught() -> None:

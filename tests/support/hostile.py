@@ -19,6 +19,7 @@ from epsilons.statistics import order
 from epsilons.statistics.base import Question, Scope, Statistic
 from epsilons.statistics.count import Count
 from epsilons.statistics.histogram import Histogram
+from epsilons.statistics.quantiles import several_quantiles
 from epsilons.statistics.total import Mean, Sum
 from epsilons.statistics.variance import Variance
 from epsilons.summaries.arrays import ArrayPeople
@@ -73,6 +74,7 @@ STATISTICS: list[Statistic] = [
     order.minimum((0.0, 100.0), 5),
     order.maximum((-50.0, 50.0), 7),
     order.kth_largest(2, (0.0, 1.0), 0.1),
+    several_quantiles([0.25, 0.5, 0.9], (0.0, 100.0), 10),
 ]
 
 

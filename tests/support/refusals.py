@@ -19,7 +19,7 @@ from epsilons.mechanisms.base import list_mechanisms
 from epsilons.testing import seeded
 from support.tables import IDS, SCHEMA, hostile_record
 
-COLUMNS = ["x", "k", "g", "b", "f", "id", "X", "nothing", "", 7, None, "x; --"]
+COLUMNS = ["x", "k", "g", "b", "f", "day", "id", "X", "nothing", "", 7, None, "x; --"]
 BOUNDS = [
     (0, 100),
     (-1.0, 1.0),
@@ -44,6 +44,12 @@ CONDITIONS = [
     "",
     "g = g",
     7,
+    "MONTH(day) = 2",
+    "WEEKDAY(day) IN ('Sunday', 'Monday')",
+    "QUARTER(day) = '2024-Q1' OR YEAR(day) < 1900",
+    "MONTH(day) = 'May'",
+    "HOUR(day) = 3",
+    "YEAR(x) = 2024",
 ]
 KEYS: list[Any] = [
     {"g": ["a", "b"]},
@@ -55,6 +61,8 @@ KEYS: list[Any] = [
     {"g": []},
     {"g": ["a", "a"]},
 ]
+KEYS += [{"day": eps.weekdays()}, {"day": eps.months("2023-12-01", "2024-02-29")}, {"day": eps.hours()}]
+KEYS += [{"x": eps.ranges(0, 1, 50)}, {"x": eps.ranges(1, 0)}, {"g": eps.weekdays()}, {"day": {"months": ["x"]}}]
 KEYS += [{"nothing": [1]}, {"g": "ab"}, [("g", ["a"])], {"g": ["a"], "k": [10**30]}]
 MORE: dict[str, list[Any]] = {
     "where": CONDITIONS,
@@ -76,29 +84,42 @@ MORE: dict[str, list[Any]] = {
 }  # fmt: skip
 
 
-def some_call(random: np.random.Generator) -> tuple[str, list[Any], dict[str, Any]]:
-    """(method, positional, named): anything from sensible to nonsense."""
+#: (method, positional, named).
+Call = tuple[str, list[Any], dict[str, Any]]
+PAIRS = ("covariance", "correlation")
+#: Bins of a calendar, and what is none.
+SPANS: list[Any] = [{"edges": eps.weekdays()}, {"edges": eps.years("2023-01-01", "2024-12-31")}, {"edges": {"days": 7}}]
+
+
+def some_call(random: np.random.Generator) -> Call:
+    """Anything from sensible to nonsense."""
 
     def one(pool: list[Any]) -> Any:
         return pool[int(random.integers(len(pool)))]
 
     method = str(
         random.choice(
-            ["count", "sum", "mean", "variance", "median", "quantile", "min", "max", "kth_largest", "histogram"]
+            [*PAIRS, "count", "sum", "mean", "variance", "median", "quantile", "min", "max", "kth_largest", "histogram"]
         )
     )
     given: list[Any] = (
         []
         if method == "count" and random.random() < 0.6
-        else [one(COLUMNS[:5]) if random.random() < 0.8 else one(COLUMNS)]
+        else [one(COLUMNS[:6]) if random.random() < 0.8 else one(COLUMNS)]
     )
     if method == "quantile":
-        given.append(one([0.5, 0.3, 0, 1, 2, None]))
+        given.append(one([0.5, 0.3, 0, 1, 2, None, [0.25, 0.75], [0.5, 0.5], [], [0.9, 0.1, 0.5]]))
+    if method in PAIRS:
+        given = ["x", one(["k", "f"])] if random.random() < 0.7 else [*given, one(COLUMNS[:6])]
     if method == "kth_largest":
         given.append(one([1, 2, 50, 0, 1.5]))
     named: dict[str, Any] = {}
     if method == "histogram":
-        named = one([{"edges": [0, 1, 50]}, {"categories": ["a", "b"]}, {"categories": [1, 0]}, {"edges": [1, 0]}, {}])
+        named = one(
+            [{"edges": [0, 1, 50]}, {"categories": ["a", "b"]}, {"categories": [1, 0]}, {"edges": [1, 0]}, {}, *SPANS]
+        )
+    elif method in PAIRS:
+        named["bounds"] = {str(name): one(BOUNDS[:2]) if random.random() < 0.9 else one(BOUNDS) for name in given}
     elif method != "count":
         named["bounds"] = one(BOUNDS[:2]) if random.random() < 0.8 else one(BOUNDS)
         if method in ("median", "quantile", "min", "max", "kth_largest"):
@@ -108,6 +129,16 @@ def some_call(random: np.random.Generator) -> tuple[str, list[Any], dict[str, An
     if "error" not in named:
         named.setdefault("share", 0.001)
     return method, given, dict(named)
+
+
+def some_call_of_days(random: np.random.Generator) -> Call:
+    """Likewise, with a calendar, two columns or several quantiles in it."""
+    while True:
+        method, given, named = call = some_call(random)
+        asked_of = {str(name): named[name] for name in ("where", "by", "edges") if name in named}
+        several = any(isinstance(one, list) for one in given)
+        if several or method in PAIRS or "day" in repr(asked_of) or "ranges" in repr(asked_of):
+            return call
 
 
 def outcome(people: eps.Dataset, method: str, given: list[Any], named: dict[str, Any]) -> str:
@@ -144,7 +175,13 @@ def as_it_is(table: pa.Table) -> Any:
     return table
 
 
-def compare(tables: int, calls: int, seed: int, engines: Sequence[Source] = (as_it_is,)) -> tuple[int, int]:
+def compare(
+    tables: int,
+    calls: int,
+    seed: int,
+    engines: Sequence[Source] = (as_it_is,),
+    draw: Callable[[np.random.Generator], Call] = some_call,
+) -> tuple[int, int]:
     """(refused, answered) over so many calls to both tables of so many pairs, on each engine."""
     random = np.random.default_rng(seed)
     refused = answered = 0
@@ -170,7 +207,7 @@ def compare(tables: int, calls: int, seed: int, engines: Sequence[Source] = (as_
             for records in (others + mine, others[::-1] + (yours if relation == "replace" else []))
         ]
         for _ in range(calls):
-            call = some_call(random)
+            call = draw(random)
             one, *more = (outcome(people, *call) for people in worlds)
             assert all(one == other for other in more), f"seed {seed}, pair {place}: {call}"
             answered += '"format"' in one

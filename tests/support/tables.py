@@ -6,6 +6,7 @@ import itertools
 import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
+from datetime import date
 from typing import Any
 
 import numpy as np
@@ -31,11 +32,28 @@ from support.hostile import FLOATS, INTS
 from support.small_worlds import at_max
 
 SCHEMA = pa.schema(
-    {"id": pa.string(), "x": pa.float64(), "k": pa.int64(), "g": pa.string(), "b": pa.bool_(), "f": pa.float32()}
+    {
+        "id": pa.string(),
+        "x": pa.float64(),
+        "k": pa.int64(),
+        "g": pa.string(),
+        "b": pa.bool_(),
+        "f": pa.float32(),
+        "day": pa.date32(),
+    }
 )
 #: Ids that are easily taken for one another, and none of them twice; nobody is called None.
 IDS = ["1", "01", "1 1", "é", "e", "ID", "i d", "", "👪", "x" * 300, "'", '"; --', "NULL", "a\tb", "%", "ß"]
 WORDS: list[str | None] = [None, "", "a", "b", "A", "'", "é", "a\0b".replace("\0", "")]
+#: Days at the ends of a calendar, around a leap day, and in a week of two years.
+DAYS = [
+    date(1, 1, 1),
+    date(1582, 10, 10),
+    date(1969, 12, 31),
+    date(2024, 2, 29),
+    date(2024, 12, 30),
+    date(9999, 12, 31),
+]
 SALT = bytes(range(16))
 Record = dict[str, Any]
 
@@ -105,6 +123,11 @@ ASKED: list[dict[str, Any]] = [
     {"statistic": "min", "column": "x", "bounds": (0.0, 100.0), "step": 20},
     {"statistic": "max", "column": "k", "bounds": (-50.0, 50.0), "step": 10},
     {"statistic": "kth_largest", "column": "x", "k": 2, "bounds": (0.0, 1.0), "step": 0.25},
+    {"statistic": "quantile", "column": "x", "q": [0.25, 0.5, 0.9], "bounds": (0.0, 100.0), "step": 20},
+    {"statistic": "histogram", "column": "day", "edges": {"weekdays": []}},
+    {"statistic": "histogram", "column": "day", "edges": {"months": ["2023-12-01", "2024-03-31"]}},
+    {"statistic": "covariance", "column": "x", "other": "k", "bounds": {"x": (0.0, 100.0), "k": (-1.0, 1.0)}},
+    {"statistic": "correlation", "column": "f", "other": "x", "bounds": {"x": (-1.0, 1.0), "f": (0.0, 2.0)}},
 ]
 WHERE = [
     None,
@@ -119,10 +142,14 @@ WHERE = [
     "g IS NOT NULL",
     "g LIKE 'a%'",
     "b = TRUE",
+    "MONTH(day) = 2",
+    "WEEKDAY(day) IN ('Saturday', 'Sunday') OR YEAR(day) > 2024",
+    "NOT WEEK(day) = '2024-W01'",
 ]
-BY: list[dict[str, Sequence[Any]] | None] = [
+BY: list[dict[str, Any] | None] = [
     None, None, None, None, {"g": ["a", "b"]}, {"b": [True, False]}, {"k": [0, 1, 2**63 - 1]},
-    {"g": ["a"], "b": [False, True]},
+    {"g": ["a"], "b": [False, True]}, {"day": {"quarters": ["2023-12-31", "2024-12-31"]}},
+    {"day": {"weekdays": []}}, {"x": {"ranges": [-1, 1, 100]}},
 ]  # fmt: skip
 
 
@@ -138,7 +165,8 @@ def hostile_record(random: np.random.Generator, name: str | None) -> Record:
     with np.errstate(over="ignore", under="ignore"):
         single = None if x is None else float(np.float32(x))
     words, truths = one(WORDS, ["a", "b"]), one([True, False], [True, False])
-    return {"id": name, "x": x, "k": one(INTS, [0, 1, 100]), "g": words, "b": truths, "f": single}
+    day = one(DAYS, [date(2023, 12, 31), date(2024, 1, 1), date(2024, 2, 29)])
+    return {"id": name, "x": x, "k": one(INTS, [0, 1, 100]), "g": words, "b": truths, "f": single, "day": day}
 
 
 @dataclass(frozen=True)
@@ -160,8 +188,18 @@ class Pair:
         return int(roster_of(list(self.grants.values())).codes[list(self.grants).index(self.person)])
 
 
-def make_pair(bench: Bench, random: np.random.Generator) -> Pair:
-    """Any mechanism that serves, any question; people with no row up to more than they may have, rows of nobody."""
+def some_question(random: np.random.Generator) -> dict[str, Any]:
+    """Any question in the words of a call; a model is asked of no groups."""
+    asked = dict(ASKED[int(random.integers(len(ASKED)))])
+    asked |= {"where": WHERE[int(random.integers(len(WHERE)))], "by": BY[int(random.integers(len(BY)))]}
+    asked |= {"by": None} if find_statistic(asked["statistic"]).model else {}
+    if asked["statistic"] == "count" and "of" not in asked and random.random() < 0.5:
+        asked["of"] = "people"
+    return asked
+
+
+def make_pair(bench: Bench, random: np.random.Generator, ask: Mapping[str, Any] | None = None) -> Pair:
+    """Any mechanism that serves, this question or any; people with no row or too many of them, and rows of nobody."""
     count, rows = int(random.integers(1, 7)), int(random.choice([1, 1, 2, 3]))
     names = [str(name) for name in random.choice(IDS, count, replace=False)]
     grants = {name: float(random.choice([0.1, 0.5, 1.0, 3.0, math.inf])) for name in names}
@@ -170,11 +208,7 @@ def make_pair(bench: Bench, random: np.random.Generator) -> Pair:
     relation = str(random.choice(["absent", "replace"]))
     terms = bench.terms(relation, rows, ["x"] if random.random() < 0.3 else [])
     while True:
-        asked = dict(ASKED[int(random.integers(len(ASKED)))])
-        asked |= {"where": WHERE[int(random.integers(len(WHERE)))], "by": BY[int(random.integers(len(BY)))]}
-        if asked["statistic"] == "count" and "of" not in asked and random.random() < 0.5:
-            asked["of"] = "people"
-        meaning = question_of(terms, **asked)
+        meaning = question_of(terms, **(some_question(random) if ask is None else ask))
         question = Question(meaning.question.statistic, relation)
         levels = roster_of(list(grants.values())).levels
         makers = [at_max(name, question.statistic) for name in sorted(list_mechanisms())]
