@@ -215,6 +215,8 @@ def test_a_mode_a_top_and_a_largest_total() -> None:
     assert eps.select(colours, votes, 1.0).value == "red"
     assert eps.select(colours, votes, [0.5] * 300 + [1.0] * 251, k=2).value[0] in ("red", "blue")
     ratings = np.array([[0.0, 5.0, 3.0]] * 100)
+    with pytest.raises(PlanError, match="A table of scores needs bounds"):
+        eps.select(colours, ratings, 0.5)
     answer = eps.select(colours, ratings, 0.5, bounds=(0, 5))
     assert answer.value == "green"
     assert answer.charges == {0.5: 0.5}

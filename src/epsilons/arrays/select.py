@@ -13,6 +13,7 @@ from numpy.typing import NDArray
 
 from epsilons.arguments.checks import (
     ASSUMPTIONS,
+    BOUNDS_RULE,
     check_bounds,
     check_entropy,
     check_name,
@@ -47,7 +48,7 @@ def select(
     *,
     cost: Callable[[Any, Any, Any], float] | None = None,
     score: Callable[[Any, Any], float] | None = None,
-    bounds: tuple[float, float] = (0.0, 1.0),
+    bounds: tuple[float, float] | None = None,
     k: int = 1,
     neighbors: str = "absent",
     domain: Sequence[Any] | None = None,
@@ -59,8 +60,8 @@ def select(
     What is good is said in one of four ways. Without more, a value that equals an option is a voice for it: the most
     frequent value (a mode). An array or frame of one row per person and one column per option has scores within the
     `bounds`: the largest total (an arg-max); in a list, a list is a value like any other. `score(value, option)` gives
-    scores for values of any kind. In these three a voice weighs as much as its epsilon, whoever has no value has none,
-    and the promise rests on nobody's word.
+    scores for values of any kind, within (0, 1) unless `bounds` say otherwise. In these three a voice weighs as much as
+    its epsilon, whoever has no value has none, and the promise rests on nobody's word.
 
     `cost(values, epsilons, option)` is for all the rest: the least sum of the epsilons of people whose values could be
     changed so that the option became the true answer (Jorgensen et al. 2015, Definition 10, Equation 5). That nobody
@@ -110,7 +111,7 @@ class Choice:
     options: tuple[Hashable, ...]
     cost: Callable[[Any, Any, Any], float] | None
     score: Callable[[Any, Any], float] | None
-    bounds: tuple[float, float]
+    bounds: tuple[float, float] | None
     k: int
     neighbors: str
     domain: Any
@@ -135,7 +136,8 @@ class Choice:
             raise PlanError(
                 what, rule="Voices and scores need no test.", suggest=("leave ", Argument("domain"), " out")
             )
-        return cls(listed, cost, score, check_bounds(bounds, "score"), number, neighbors, domain)
+        ends = None if bounds is None else check_bounds(bounds, "score")
+        return cls(listed, cost, score, ends, number, neighbors, domain)
 
     def unit(self, roster: Roster) -> Fraction:
         """What one unit of `costs` is in the exponent.
@@ -184,6 +186,8 @@ class Choice:
         """Voices by level and option, in steps; whoever is not used, or has no value, has none."""
         people, width, levels = len(roster) if used is None else len(used), len(self.options), len(roster.levels.grants)
         if self.score is None and not any(map(is_list, self.options)) and _has_rows(values):
+            if self.bounds is None:
+                raise PlanError("A table of scores needs bounds.", rule=BOUNDS_RULE, suggest=Argument("bounds", (0, 5)))
             scores = as_matrix(values)
             if scores.shape != (people, width):
                 what = f"Scores come as {scores.shape[0]} rows of {scores.shape[1]}."
@@ -209,7 +213,7 @@ class Choice:
 
     def _steps(self, scores: NDArray[np.float64]) -> NDArray[np.int64]:
         """Scores as whole steps between the bounds; a missing one is the lower bound."""
-        low, high = self.bounds
+        low, high = self.bounds or (0.0, 1.0)
         part = np.where(np.isnan(scores), 0.0, (np.clip(scores, low, high) - low) / (high - low))
         steps: NDArray[np.int64] = np.rint(np.clip(part, 0.0, 1.0) * STEPS).astype(np.int64)
         return steps
