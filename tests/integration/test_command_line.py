@@ -693,8 +693,8 @@ STEWARDS = (
     ("ledger", "forget", "people.toml"), ("ledger", "person", "1", "people.toml"),
     ("ledger", "quota", "office", "people.toml"), ("ledger", "export", "people.toml"),
     ("ledger", "witness", "sqlite:///witness.store", "people.toml"), ("ledger", "backup", "copy", "people.toml"),
-    ("ledger", "restore", "people.toml", "people.toml"), ("ledger", "move", "sqlite:///new.ledger", "people.toml"),
-    ("ledger", "retire", "people.toml"),
+    ("ledger", "restore", "people.toml", "people.toml", "--yes"), ("ledger", "move", "new.ledger", "people.toml"),
+    ("ledger", "retire", "people.toml", "--yes"),
     ("person", "statement", "people.toml", "1"), ("person", "level", "people.toml", "1", "strict"),
     ("person", "withdraw", "people.toml", "1"),
 )  # fmt: skip

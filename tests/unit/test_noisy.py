@@ -148,11 +148,25 @@ def test_a_function_that_fails_on_made_up_data_is_named_and_on_values_it_is_not(
     with pytest.raises(PlanError, match="ZeroDivisionError"):
         eps.noisy(lambda values: 1 / 0, [1, 2], 1.0, sensitivity=1, step=1, domain=[0, 1])
     for broken in (lambda values: 1 / 0, lambda values: math.nan, lambda values: [1, 2], lambda values: "secret"):
-        with pytest.raises(DataError) as failed:
-            eps.noisy(broken, [1, 2], 1.0, sensitivity=1, step=1)
+        with pytest.raises(DataError) as failed:  # of public people only
+            eps.noisy(broken, [1, 2], eps.PUBLIC, sensitivity=1, step=1)
         assert str(failed.value) == (
             "The function did not give a finite number. What it raised or returned is not shown: it may be data."
         )
+
+
+def test_whether_a_function_fails_on_values_is_not_told() -> None:
+    """Neither by an error: it is as an answer of 0, which has noise like any other. False alarms: e^-100."""
+
+    def fails_at_three(values: Any) -> float:
+        if np.nansum(values) == 3:
+            raise ValueError("secret")
+        return 0.0
+
+    for values in ([1.0, 1.0, 1.0], [1.0, 1.0, math.nan]):
+        assert abs(eps.noisy(fails_at_three, values, 1.0, sensitivity=1, step=1, whole=True).value) <= 100
+    pair = eps.noisy(lambda values: 1 / 0, [1.0], 1.0, sensitivity=1, step=1, size=2, delta=1e-6)
+    assert len(pair.value) == 2
 
 
 def test_a_warning_about_a_value_is_not_shown() -> None:

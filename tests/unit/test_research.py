@@ -144,6 +144,9 @@ def test_selections_and_noisy_functions_hold(neighbors: str) -> None:
     votes = eps.audit(eps.select, THREE, domain=["a", "b", "c"], options=["a", "b", "c"], neighbors=neighbors)
     assert votes.holds
     assert 0.4 < votes.worst.part <= 1
+    scores = eps.audit(eps.select, THREE, domain=[(0.0, 1.0), (1.0, 0.0)], options=["a", "b"], neighbors=neighbors)
+    assert scores.holds
+    assert 0.4 < scores.worst.part <= 1
     given = {"function": np.nansum, "sensitivity": 3, "step": 1, "whole": True}
     total = eps.audit(eps.noisy, THREE, domain=[0, 1, 3], neighbors=neighbors, **given)
     assert total.holds

@@ -9,6 +9,7 @@ from typing import Any
 from unittest.mock import patch
 
 import numpy as np
+import pandas as pd
 import pytest
 
 import epsilons as eps
@@ -176,7 +177,7 @@ def test_scores_and_their_function_are_one() -> None:
     def score(value: Any, option: Any) -> float:
         return points[value]["xyz".index(option)]
 
-    rows = [points[one] if one else None for one in people]
+    rows = np.array([points[one] if one else [math.nan] * 3 for one in people])
     by_rows = Choice.read(list("xyz"), None, None, (0, 1), 1, "absent", None)
     by_function = Choice.read(list("xyz"), None, score, (0, 1), 1, "absent", None)
     assert by_function.costs(people, roster, None) == by_rows.costs(rows, roster, None)
@@ -260,9 +261,13 @@ def test_the_search_never_sees_a_value() -> None:
 
 
 def test_a_cost_that_fails_tells_nothing() -> None:
+    """Neither by an error's text nor by there being one: it costs nothing."""
     for broken in (lambda *_: 1 / 0, lambda *_: math.nan, lambda *_: "secret"):
-        with pytest.raises(DataError) as failed:
-            eps.select([0, 1], [5, 6], 1.0, cost=broken)
+        choice = Choice.read([0, 1], broken, None, (0, 1), 1, "absent", None)
+        assert choice.costs([5, 6], roster_of([1.0, 1.0]), None) == [0, 0]
+        assert eps.select([0, 1], [5, 6], 1.0, cost=broken).value in (0, 1)
+        with pytest.raises(DataError) as failed:  # of public people it may
+            eps.select([0, 1], [5, 6], eps.PUBLIC, cost=broken)
         assert str(failed.value) == (
             "The function did not give a number. What it raised or returned is not shown: it may be data."
         )
@@ -274,6 +279,38 @@ def test_a_score_that_fails_is_no_voice() -> None:
 
     choice = Choice.read(["a", "b"], None, score, (0, 1), 1, "absent", None)
     assert choice.tally([0, 1], roster_of([1.0, 1.0]), None).tolist() == [[STEPS, 2 * STEPS]]
+
+
+class Spiteful:
+    """A value that says what it is wherever it is touched."""
+
+    def __hash__(self) -> int:
+        raise ValueError("secret")
+
+    def __eq__(self, other: object) -> bool:
+        raise ValueError("secret")
+
+
+#: What a person could have as a value.
+ODD: tuple[Any, ...] = (None, math.nan, pd.NA, pd.NaT, ["x"], ["x", "y"], (1, [2]), np.array([1, 2]), {}, Spiteful())
+
+
+@pytest.mark.parametrize("odd", ODD, ids=lambda one: type(one).__name__)
+def test_no_value_of_one_person_stops_an_answer_or_changes_how_others_are_read(odd: Any) -> None:
+    roster = roster_of([1.0, 1.0, 1.0])
+
+    def same(value: Any, option: Any) -> float:
+        return float(value == option)
+
+    for score in (None, same):
+        choice = Choice.read(["red", "blue"], None, score, (0, 1), 1, "absent", None)
+        assert choice.tally(["red", odd, "red"], roster, None).tolist() == [[2 * STEPS, 0]]
+
+
+def test_who_has_no_value_has_no_score_and_an_array_has_one() -> None:
+    choice = Choice.read(["a", "b"], None, lambda *_: 1.0, (0, 1), 1, "absent", None)
+    for value, heard in [*((one, 0) for one in ODD[:4]), (np.array([1, 2]), 1), (False, 1), ("x", 1)]:
+        assert choice.tally(["a", value], roster_of([1.0, 1.0]), None).tolist() == [[(1 + heard) * STEPS] * 2]
 
 
 def test_wrong_arguments_are_refused() -> None:

@@ -38,9 +38,12 @@ def show_people(values: Any, people: int) -> NDArray[Any]:
     return array.copy()
 
 
-def call_quietly(compute: Callable[[], Any], read: Callable[[Any], Any], what: str, loudly: bool = False) -> Any:
-    """What a function gives, as `read` reads it; whatever it raises or warns of, or gives instead, is one fixed text.
+def call_quietly(
+    compute: Callable[[], Any], read: Callable[[Any], Any], what: str, loudly: bool = False, instead: Any = None
+) -> Any:
+    """What a function gives, as `read` reads it; where it fails that is `instead`, or else an error of one fixed text.
 
+    That there is an error tells of the values: where a promise is DP, and they are not public, there is an `instead`.
     Only on made-up data may it be `loudly`.
     """
     if loudly:
@@ -51,6 +54,8 @@ def call_quietly(compute: Callable[[], Any], read: Callable[[Any], Any], what: s
             found = read(compute())
     except (Exception, SystemExit, GeneratorExit):
         found = None
+    if found is None and instead is not None:
+        return instead
     if found is None:
         raise DataError(f"The function did not give {what}.", rule=HIDDEN)
     return found

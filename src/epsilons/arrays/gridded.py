@@ -48,8 +48,8 @@ class Gridded:
         apart = math.isqrt(count - 1) + 1 if euclidean else count
         return math.ceil(reach / self.grid) + (0 if self.whole else apart)
 
-    def places(self, people: NDArray[Any], loudly: bool = False) -> list[int]:
-        """The answer as whole steps, cut at 10^30; whatever the function does instead is told by one fixed text."""
+    def places(self, people: NDArray[Any], loudly: bool = False, instead: int | None = None) -> list[int]:
+        """The answer as whole steps, cut at 10^30; where the function fails, `instead`, or an error of one text."""
         shape = () if self.size is None else (self.size,)
 
         def read(given: Any) -> list[int] | None:
@@ -61,7 +61,8 @@ class Gridded:
 
         what = "a finite number" if self.size is None else f"{self.size} finite numbers"
         # A copy, so that a function that sorts in place does not move the caller's values.
-        found = call_quietly(lambda: self.function(people.copy()), read, what, loudly)
+        failed = None if instead is None else [instead] * (self.size or 1)
+        found = call_quietly(lambda: self.function(people.copy()), read, what, loudly, failed)
         if found is None:
             raise ValueError(f"not {what}")
         return list(found)

@@ -57,7 +57,8 @@ def noisy(
     `sensitivity` is how far one person can move the answer at most, on any data: a number for all, or one per person.
     Of several numbers it is the sum of the moves (L1), with a `delta` their root of squares (L2). Under `neighbors`
     "absent" a person's value comes or goes, under "replace" it becomes any other. The function sees everyone: numbers
-    as floats, NaN for who has none; other values as they are, or None.
+    as floats, NaN for who has none; other values as they are, or None. Where it fails on them, or gives no finite
+    number, its answer is 0 and no error tells so: the sensitivity covers that too. Try it on made-up data first.
 
     Answers fall on multiples of the public `step`, cut at 10^30; the noise allows for the rounding, unless `whole` says
     that answers and sensitivity are multiples of it anyway. Noise is of the scale max_i sensitivity_i/epsilon_i, and
@@ -83,7 +84,7 @@ def noisy(
         raise PlanError(f"A share of {float(part):g} leaves somebody with nothing.", suggest="a larger share")
     plan = asked.plan(scaled)
     tried = asked.test(roster)
-    places = asked.answer.places(show_people(values, len(roster)))
+    places = asked.answer.places(show_people(values, len(roster)), instead=0)  # an error would tell of the values
     drawn = [place + noise for place, noise in zip(places, plan.law.draw(source, len(places)), strict=True)]
     account = Account.of(scaled.levels, plan.charges).at_share(roster.levels, part, rate)
     return asked.release(roster, plan, drawn, source, account, tell_claim(tried, _CLAIM))

@@ -285,7 +285,14 @@ def _claim_of_function(
     claim = Claim(f"{label}, {neighbors}", granted, granted, neighbors, domain)
     if what is select:
         choice = _choice({**arguments, "neighbors": neighbors})
-        return replace(claim, law=lambda data: choice.law(list(data), roster))
+        rows = all(isinstance(one, tuple) for one in domain) and not any(isinstance(o, tuple) for o in choice.options)
+        scores = rows and choice.score is None and choice.cost is None
+        nothing = (math.nan,) * len(choice.options)  # rows of a made-up table
+
+        def show(data: tuple[Any, ...]) -> Any:
+            return np.array([nothing if one is None else one for one in data]) if scores else list(data)
+
+        return replace(claim, law=lambda data: choice.law(show(data), roster))
     if what is noisy:
         return _noisy_claim(claim, roster, arguments)
     call = _caller(what, arguments)

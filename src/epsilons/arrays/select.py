@@ -21,7 +21,7 @@ from epsilons.arguments.checks import (
     refuse,
 )
 from epsilons.arrays.claimed import call_quietly, search_claim, show_people, tell_claim
-from epsilons.engines.readings import is_list
+from epsilons.engines.readings import is_list, quietly
 from epsilons.errors import Argument, PlanError
 from epsilons.guarantee import NANO, NEIGHBORS, NO_PROMISE, Guarantee, to_epsilon
 from epsilons.mechanisms.base import Account
@@ -57,14 +57,17 @@ def select(
     """One of the public options, a good one the likelier, or the best `k` as a list, the best one first.
 
     What is good is said in one of four ways. Without more, a value that equals an option is a voice for it: the most
-    frequent value (a mode). Values of one row per person and one column per option are scores within the `bounds`: the
-    largest total (an arg-max). `score(value, option)` gives them for values of any kind. In these three a voice weighs
-    as much as its epsilon, whoever has no value has none, and the promise rests on nobody's word.
+    frequent value (a mode). An array or frame of one row per person and one column per option has scores within the
+    `bounds`: the largest total (an arg-max); in a list, a list is a value like any other. `score(value, option)` gives
+    scores for values of any kind. In these three a voice weighs as much as its epsilon, whoever has no value has none,
+    and the promise rests on nobody's word.
 
     `cost(values, epsilons, option)` is for all the rest: the least sum of the epsilons of people whose values could be
     changed so that the option became the true answer (Jorgensen et al. 2015, Definition 10, Equation 5). That nobody
     moves it by more than their own epsilon is the caller's claim; with a public `domain` of values it is tested on
-    made-up data first. Public people have an infinite epsilon there, and weigh as much as the most open one elsewhere.
+    made-up data first. It covers failures too: an option for which it fails, or gives no number, costs 0, since an
+    error would tell of the values. Public people have an infinite epsilon there, and weigh as much as the most open one
+    elsewhere.
 
     >>> import epsilons as eps
     >>> answer = eps.select(["red", "green", "blue"], ["red"] * 60 + ["blue"] * 9, 1.0)
@@ -199,7 +202,7 @@ class Choice:
         places = {option: place for place, option in enumerate(self.options)}
         heard = np.zeros((len(voices), len(self.options)), np.int64)
         for person, value in enumerate(voices):
-            place = places.get(value) if getattr(type(value), "__hash__", None) is not None else None
+            place = quietly(places.get, value)
             if place is not None:
                 heard[person, place] = STEPS
         return heard
@@ -214,9 +217,13 @@ class Choice:
     def _price(self, people: NDArray[Any], roster: Roster, loudly: bool = False) -> list[float]:
         """The stated cost of each option, within limits."""
         grants, cost = _grants(roster), cast("Callable[..., Any]", self.cost)
+        failed = None if roster.levels.all_public else 0.0  # an error would tell of the values
 
         def price(option: Any) -> float:
-            found = call_quietly(lambda: cost(people.copy(), grants.copy(), option), _read_cost, "a number", loudly)
+            def compute() -> Any:
+                return cost(people.copy(), grants.copy(), option)
+
+            found = call_quietly(compute, _read_cost, "a number", loudly, failed)
             return float(min(max(found, 0.0), _MOST_COST))
 
         return [price(option) for option in self.options]
@@ -277,9 +284,8 @@ def _lists(options: Any) -> bool:
 
 
 def _has_rows(values: Any) -> bool:
-    """Whether there is a table, or a list with a list for anybody."""
-    table = getattr(values, "ndim", 1) == 2 or hasattr(values, "columns")
-    return table or (is_list(values) and any(map(is_list, values)))
+    """Whether there is a table. The container says so: were it an entry, one person would decide for all."""
+    return getattr(values, "ndim", 1) == 2 or hasattr(values, "columns")
 
 
 def _grants(roster: Roster) -> NDArray[np.float64]:
@@ -289,12 +295,13 @@ def _grants(roster: Roster) -> NDArray[np.float64]:
 
 def _quiet_score(score: Callable[[Any, Any], Any], value: Any, option: Any) -> float:
     """One person's score of an option: none where there is no value, or where the function fails on it."""
-    if value is None or value != value:
-        return math.nan
-    try:
-        return float(score(value, option))
-    except Exception:
-        return math.nan
+
+    def compute() -> Any:
+        unlike = value != value  # NaN and NaT are; of pandas' NA it is NA again, of an array another array
+        missing = bool(unlike) if isinstance(unlike, bool | np.bool_) else unlike is value
+        return None if value is None or missing else score(value, option)
+
+    return float(call_quietly(compute, float, "a number", instead=math.nan))
 
 
 def _read_cost(given: Any) -> float | None:

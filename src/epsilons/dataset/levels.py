@@ -149,16 +149,19 @@ def _meeting(asked: TableQuestion, people: dict[int | None, int], words: "_Words
 def count_levels(asked: TableQuestion, facts: TableFacts, cohorts: Sequence[Cohort]) -> Release:
     """People on the roster by the level they are at, or by what they granted, as the column of preferences has it."""
     words = _Words(facts)
+    statistic, as_nano = cast(Counting, asked.question.statistic), facts.measure.granted
     meeting = {} if asked.on_roster else _meeting(asked, words.count_people(cohorts), words)
-    statistic = cast(Counting, asked.question.statistic)
+    told = {as_nano(grant): people for grant, people in meeting.items()}
     granted = sorted({one.granted for one in list_active(cohorts)}, key=lambda one: (one is None, one))
-    grants = [facts.measure.granted(one) for one in granted]
+    grants = [as_nano(one) for one in granted]
     account = Account(tuple((grant, None if grant is None else 0) for grant in grants))
     return build_release(
         account,
         Guarantee(asked.question.neighbors, account.losses, PERSONALIZED, (ROSTER_IS_PUBLIC,)),
         statistic=f"{statistic.describe().replace('rows', 'people')} on the roster",
-        value=_count_public(asked, facts, cohorts) if asked.on_roster else statistic.of_roster(meeting, words.grant),
+        value=_count_public(asked, facts, cohorts)
+        if asked.on_roster
+        else statistic.of_roster(told, lambda key: as_nano(words.grant(key))),
         error=0.0,
         mechanism=EXACT,
         why=FROM_THE_ROSTER,

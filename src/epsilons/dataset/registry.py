@@ -138,12 +138,12 @@ def find_people(ledger: Ledger, people: Any, person: Column) -> Digests:
     return digests(ids, ledger.salt, ledger.digest)
 
 
-def read_epsilons(levels: Mapping[str, int], measure: Measure = PLAIN) -> dict[str, float]:
+def read_epsilons(levels: Mapping[str, int], measure: Measure) -> dict[str, float]:
     """The epsilons of levels whose codes a ledger has."""
     return {name: math.inf if code == PUBLIC_CODE else measure.grant(code) for name, code in levels.items()}
 
 
-def name_grants(levels: Mapping[str, int], measure: Measure = PLAIN) -> dict[float, str]:
+def name_grants(levels: Mapping[str, int], measure: Measure) -> dict[float, str]:
     """Names by epsilon; two levels with one epsilon are one."""
     found: dict[float, str] = {}
     for name, epsilon in read_epsilons(levels, measure).items():

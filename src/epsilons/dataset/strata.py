@@ -12,7 +12,7 @@ from epsilons.dataset.question import TableQuestion
 from epsilons.ledger.journal import to_json
 from epsilons.ledger.rosters import read_public
 from epsilons.ledger.values import Cohort, list_active
-from epsilons.mechanisms.base import charges_of, find_error, weighting_of
+from epsilons.mechanisms.base import charges_of, find_error
 from epsilons.mechanisms.weighted import Weighted
 from epsilons.planner.choose import PlanRow
 from epsilons.preferences.strata import Strata
@@ -64,9 +64,8 @@ def is_better(fine: Spendable, question: Question, best: float) -> bool:
 
     They assume less: how public groups differ from each other no longer matters.
     """
-    weighting, error = weighting_of(Weighted(), question, fine.levels), find_error(Weighted(), question, fine.levels)
-    effect = weighting.effects[question]
-    return len(set(effect.pools)) > 1 and error is not None and error <= HARDLY_MORE * best
+    error = find_error(Weighted(), question, fine.levels)
+    return error is not None and error <= HARDLY_MORE * best
 
 
 def take_calibrated(rows: Sequence[PlanRow], fine: Spendable, question: Question) -> list[PlanRow]:

@@ -100,7 +100,7 @@ class Mechanism(ABC):
             return f"it gives {privacy} privacy, not {question.privacy} privacy"
         if any(kind.needs_public_count for kind in kinds) and statistic.private_count:
             return _NEEDS
-        if not self.bounded_range and question.measure.delta is not None and statistic.loss_factor != ANY_LOSS:
+        if not _keeps_range(self) and question.measure.delta is not None and statistic.loss_factor != ANY_LOSS:
             return "a concentrated account pays for exponential mechanisms alone here"
         return None if serves(type(self), statistic) else self.serves_only or f"it serves no {statistic.name}"
 
@@ -272,6 +272,12 @@ def _lineage(kind: type[Mechanism]) -> list[type[Mechanism]]:
     return [one for one in kind.__mro__ if issubclass(one, Mechanism) and one is not Mechanism]
 
 
+def _keeps_range(mechanism: Mechanism) -> bool:
+    """Whether order statistics have a bounded range; one from outside may not just say so, its draw must be ours."""
+    kind = type(mechanism)
+    return mechanism.bounded_range and (kind in OWN or kind.draw is Weighing.draw)
+
+
 def serves(kind: type[Mechanism], statistic: Statistic) -> bool:
     """Whether a class can serve such a statistic at all."""
     lineage = _lineage(kind)
@@ -304,6 +310,9 @@ def _check_charges(mechanism: Mechanism, question: Question, levels: Levels) -> 
             weighting = weighting_of(mechanism, question, levels)
             if (misfit := weighting.misfit(levels) or question.statistic.misfit(weighting)) is not None:
                 return misfit
+            ranged = question.measure.delta is not None and question.statistic.loss_factor != ANY_LOSS
+            if ranged and weighting.coins is not None:
+                return "a sample has no bounded range, which a concentrated account pays for here"
             losses = weighting.charges(levels)
         plain = type(mechanism).charge is Weighing.charge
         charges = losses if plain else tuple(_ask(mechanism, mechanism.charge, question, levels))

@@ -2,16 +2,13 @@
 
 Weights are w = min(s e_i, kappa_k), with kappa_k such that those of group k add up to its N_k people, left out or not.
 With one noise of scale s r that is eps_i-PDP, as every weighted sum is; and however groups differ from each other, it
-biases nothing: only relations within a group can (docs/theory.md, "calibration"). A group of strict people would force
-a large s, and so much noise. So s is what is looked for, and groups that cannot fill at some s are put together with
-those that have most to spare, by this public rule, until they can.
+biases nothing: only relations within a group can (docs/theory.md, "calibration"). So s is looked for where every group
+can fill by itself. A group of strict people forces a large s, and so much noise that these weights are not taken.
 """
 
 from fractions import Fraction
-from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
 from epsilons.accuracy import FAMILIES
 from epsilons.accuracy.strata import GroupEffect
@@ -31,8 +28,8 @@ def calibrate(question: Question, levels: Strata) -> Weighting:
     scales = np.geomspace(facts.least, facts.most, _TRIED)
     for _ in range(3):
         for scale in scales.tolist():
-            made, pools = facts.weigh(scale)
-            GroupEffect.note(question, levels, made, pools)
+            made = facts.weigh(scale)
+            GroupEffect.note(question, levels, made)
             found.append((accuracy.predict_error(question, levels, made) or 0.0, scale, made))
         best = min(found, key=lambda one: one[:2])
         tried = sorted({scale for _, scale, _ in found})
@@ -50,43 +47,26 @@ class _Facts:
         self._sizes, finite = np.array(levels.sizes, float), np.isfinite(self._epsilons)
         count = len(levels.left_by)
         self._people = np.bincount(self._groups, self._sizes, count) + np.array(levels.left_by, float)
-        held = np.where(finite, self._epsilons, 0.0) * self._sizes
-        self._held = np.bincount(self._groups, held, count)
-        self._public = np.bincount(self._groups, np.where(finite, 0.0, self._sizes), count) > 0
-        # From the scale at which everybody together can fill, to that at which everyone weighs the same.
+        held = np.bincount(self._groups, np.where(finite, self._epsilons, 0.0) * self._sizes, count)
+        private = np.bincount(self._groups, np.where(finite, 0.0, self._sizes), count) == 0
+        # From the scale at which every group can fill by itself, to that at which everyone of one weighs the same.
         used = np.bincount(self._groups, self._sizes, count)
         self.most = 1.01 * float((self._people / used).max() / self._epsilons[finite].min())
-        self.least = min(self._people.sum() / max(self._held.sum(), 1e-300) * (1 + 1e-9), self.most / 1.001)
-        self.least = self.most * 1e-6 if self._public.any() else self.least
+        needed = (self._people[private] / held[private]).max(initial=self.most * 1e-6)  # public people fill any
+        self.least = float(needed) * (1 + 1e-9)
 
-    def _pool(self, scale: float) -> NDArray[Any]:
-        """The pool of each group: its own, or one for those that cannot fill, with those that have most to spare."""
-        spare = np.where(self._public, np.inf, scale * self._held - self._people)
-        pools, poor = np.arange(len(spare)), spare < 0
-        if not poor.any():
-            return pools
-        lacks = -float(spare[poor].sum())
-        for group in np.argsort(-np.where(poor, -np.inf, spare), kind="stable").tolist():
-            if lacks <= 0 or poor[group]:
-                break
-            lacks, poor[group] = lacks - spare[group], True
-        pools[poor] = int(np.flatnonzero(poor)[0])
-        return pools
-
-    def weigh(self, scale: float) -> tuple[Weighting, tuple[int, ...]]:
-        """The weights at a scale, rounded down, and the pool that each is in."""
-        pools = self._pool(scale)[self._groups]
-        most, filled = scale * self._epsilons, np.zeros(len(pools))
-        for pool in np.unique(pools).tolist():
-            here = pools == pool
-            people = float(self._people[np.unique(self._groups[here])].sum())
+    def weigh(self, scale: float) -> Weighting:
+        """The weights at a scale, rounded down."""
+        most, filled = scale * self._epsilons, np.zeros(len(self._groups))
+        for group, people in enumerate(self._people.tolist()):
+            here = self._groups == group
             filled[here] = _fill(most[here], self._sizes[here], people)
         top = float(filled.max())
         rate = max(1, int(top / scale * NANO))
         caps = np.floor(filled / top * FINE).astype(int).tolist()
         grants = zip(self._grants, caps, strict=True)
         weights = tuple(cap if grant is None else min(cap, grant * FINE // rate) for grant, cap in grants)
-        return Weighting(weights, FINE, Fraction(rate), Rest.RESCALED), tuple(pools.tolist())
+        return Weighting(weights, FINE, Fraction(rate), Rest.RESCALED)
 
 
 def _fill(most: Floats, sizes: Floats, people: float) -> Floats:

@@ -1,13 +1,17 @@
 """What "auto" may choose: the package's own, which its tests hold to their word, and from outside what was audited.
 
 Mechanisms and statistics from other packages, or from a notebook, can be asked for by name. Before "auto" may choose
-one, an audit runs on small made-up data, once for each pair of the two: rooms above bring it (`AUDITORS`).
+one, an audit runs on small made-up data, once for each pair of the two: rooms above bring it (`AUDITORS`). It looks at
+pure losses. A concentrated account takes half the square of one for granted, and no less: less is for bounded ranges,
+which no audit shows.
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable
 from typing import TYPE_CHECKING, Any
+
+from epsilons.measure import ANY_LOSS
 
 if TYPE_CHECKING:
     from epsilons.mechanisms.base import Mechanism
@@ -21,6 +25,8 @@ _vetted: dict[tuple[Any, Any, str], bool] = {}
 
 def is_vetted(kind: Any, question: Question) -> bool:
     """Whether "auto" may choose a mechanism for a question, one of which comes from outside."""
+    if question.measure.delta is not None and question.statistic.loss_factor != ANY_LOSS:
+        return False
     key = kind, type(question.statistic), question.neighbors
     if key not in _vetted:
         _vetted[key] = bool(AUDITORS) and all(f(kind, question.statistic.name, question.neighbors) for f in AUDITORS)

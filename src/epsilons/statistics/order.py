@@ -148,9 +148,12 @@ class Order(Statistic):
 
     @property
     def loss_factor(self) -> Fraction:  # type: ignore[override]
-        """Its draw has a bounded range; the cells of its interval, at their part of a loss, are noisy sums."""
+        """Its draw has a bounded range; the cells of its interval, at their part of a loss, are noisy sums.
+
+        Mechanisms that have no use for cells (`mixed`, `exponential`) spend all of a loss on the draw.
+        """
         part = self.for_interval if self.has_bracket else Fraction(0)
-        return self.portion**2 * ((1 - part) ** 2 * BOUNDED_RANGE + part**2 * ANY_LOSS)
+        return self.portion**2 * max(BOUNDED_RANGE, (1 - part) ** 2 * BOUNDED_RANGE + part**2 * ANY_LOSS)
 
     @property
     def no_interval(self) -> str:  # type: ignore[override]

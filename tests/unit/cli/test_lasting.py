@@ -42,6 +42,16 @@ def test_what_init_is_told_is_registered_and_asked(capsys: pytest.CaptureFixture
     assert "zcdp" in capsys.readouterr().out
 
 
+@pytest.mark.parametrize("more", [[], LASTING[:4]], ids=["pure", "zcdp"])
+def test_a_person_chooses_a_level_by_its_name(more: list[str], capsys: pytest.CaptureFixture[str]) -> None:
+    assert app.main([*INIT, *more]) == 0
+    assert app.main(["register", "people.toml"]) == 0
+    assert app.main(["person", "level", "people.toml", "1", "strict"]) == 0
+    assert "strict" in capsys.readouterr().out
+    with eps.Dataset.from_toml("people.toml") as people:
+        assert people.statement(1).measure.grant(people.statement(1).granted) == pytest.approx(0.1, abs=1e-6)
+
+
 def test_without_them_a_file_is_as_before(home: Path) -> None:
     assert app.main(INIT) == 0
     declared = (home / "people.toml").read_text()

@@ -205,7 +205,7 @@ def test_a_dataset_file_is_answered_about_its_own_dataset(
         assert "No dataset is registered as 'an other'" in told
         assert told.endswith("Try: `epsilons register 'an other.toml'`, by the steward\n")
     assert app.main(["register", "an other.toml", "--yes"]) == 0
-    assert capsys.readouterr().err.endswith("Next: epsilons count 'an other.toml'\n")
+    assert capsys.readouterr().err.splitlines()[-2].endswith("Next: epsilons plan 'an other.toml' count")
     file = tmp_path / "an other.toml"
     file.write_text(file.read_text().replace("sqlite:///city.ledger", "memory"))
     for line in (["ledger", "show", file.name], ["person", "withdraw", file.name, "ann"]):

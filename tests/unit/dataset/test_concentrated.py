@@ -56,6 +56,16 @@ def people(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[eps.Datas
         yield opened
 
 
+@pytest.mark.parametrize("more", [{}, {"measure": "zcdp", "delta": 1e-6}], ids=["pure", "zcdp"])
+def test_a_histogram_of_preferences_is_of_epsilons(more: dict[str, Any]) -> None:
+    table = pa.table({"id": list(range(60)), "eps": [0.2, 0.5, 2.0] * 20})
+    wishes = eps.Preferences.from_column("eps")
+    with eps.Dataset(table, person="id", preferences=wishes, ledger="memory", **more) as people:
+        assert list(people.histogram("eps", edges=[0, 0.3, 1, 10]).value.values()) == [20, 20, 20]
+        assert people.histogram("eps", categories=[0.2, 0.7]).value == {0.2: 20, 0.7: 0}
+        assert people.count(by={"eps": [0.5, 2.0]}).value == {0.5: 20, 2.0: 20}
+
+
 def test_ten_tenths_of_everybodys_rho_fit_and_no_more(people: eps.Dataset) -> None:
     answers = [people.mean("wage", share=0.1, mechanism="minimum", fresh=True) for _ in range(10)]
     strict = rho_of(100_000_000, DELTA)

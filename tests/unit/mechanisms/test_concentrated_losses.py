@@ -11,9 +11,10 @@ import numpy as np
 import pytest
 
 import epsilons as eps
+from epsilons.arrays.asking import prepare
 from epsilons.errors import PlanError
 from epsilons.measure import ANY_LOSS, FEMTO, epsilon_of
-from epsilons.mechanisms.base import create, list_mechanisms
+from epsilons.mechanisms.base import charges_of, create, list_mechanisms
 from epsilons.statistics import order
 from epsilons.statistics.base import Question, Scope
 from epsilons.statistics.count import Count
@@ -48,6 +49,27 @@ def test_noisy_sums_cost_what_is_charged_in_exact_fractions(name: str) -> None:
     # Where one person reaches as far as the statistic says, nothing is given away: a wrong deviation would show.
     tight = [part for case, part in found if case.kind != "variance" and part]
     assert not tight or max(tight) > 1 - Fraction(1, 10**6)
+
+
+@pytest.mark.parametrize("part", [0.1, 0.2, 0.4, 0.6])
+def test_who_draws_no_cells_spends_all_of_a_loss_on_the_draw(part: float) -> None:
+    """Whatever part of a loss was meant for an interval: `mixed` has no use for it."""
+    asked: dict[str, Any] = {"bounds": (0, 4), "step": 1, "mechanism": "mixed", "neighbors": "replace"}
+    asked |= {"delta": 0.01, "complete": True, "for_interval": part}
+    charged, worst = 0, 0.0
+
+    def law(data: list[float]) -> Any:
+        nonlocal charged
+        made = prepare("median", data, 1.0, asked)
+        charged = made.question.rate.cost(charges_of(made.mechanism, made.question, made.people.levels)[0])
+        return made.mechanism.distribution(made.question, made.people)[1]
+
+    for low, high, more in itertools.product((0.0, 2.0), (2.0, 4.0), range(5)):
+        rest = [low] * more + [high] * (4 - more)
+        laws = [law([value, *rest]) for value in (0.0, 2.0, 4.0)]
+        pairs = itertools.permutations(laws, 2)
+        worst = max(worst, *(renyi(*pair, order) / order for pair in pairs for order in (1.001, 1.1, 2.0)))
+    assert 0.4 < worst * FEMTO / charged <= 1
 
 
 @pytest.mark.parametrize("kind", ["count", "sum", "mean", "histogram"])

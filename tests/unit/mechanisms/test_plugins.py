@@ -14,10 +14,12 @@ import pytest
 
 import epsilons as eps
 from epsilons.auditing.plugins import STAND_INS, approve
-from epsilons.mechanisms.base import OWN, register
+from epsilons.errors import PlanError
+from epsilons.mechanisms.base import OWN, Weighing, register
 from epsilons.mechanisms.minimum import Minimum
+from epsilons.mechanisms.sample import Sample
 from epsilons.mechanisms.vetting import is_vetted
-from epsilons.statistics.base import Question
+from epsilons.statistics.base import Answer, Question
 from epsilons.statistics.catalogue import CATALOGUE
 from epsilons.statistics.count import Count
 from support.planted import AlphaOfTheData, SmallScale
@@ -63,6 +65,39 @@ def test_every_mechanism_of_the_package_would_be_approved() -> None:
         assert approve(kind, "count", "absent")
     assert not approve(SmallScale, "count", "absent")
     assert set(STAND_INS) == {name for name, entry in CATALOGUE.items() if not entry.model}
+
+
+def flip(mechanism: Any, question: Any, people: Any, entropy: Any) -> Answer:
+    """Stands for any draw of one's own: randomized response loses four times the rho of a bounded range."""
+    return Answer(0.0)
+
+
+def test_a_draw_of_ones_own_has_no_bounded_range() -> None:
+    """The audit holds it to pure losses: a concentrated account would pay an eighth of their square, not half."""
+    given: dict[str, Any] = {"bounds": (0, 4), "step": 1, "neighbors": "replace"}
+    for name, members in (("flips", {}), ("says-so", {"bounded_range": True})):
+        outside(name, Minimum, draw=flip, **members)
+        assert eps.median([0, 1, 4], 0.3, mechanism=name, **given).mechanism == name
+        with pytest.raises(PlanError, match="exponential mechanisms alone"):
+            eps.median([0, 1, 4], 0.3, mechanism=name, delta=1e-6, **given)
+    assert eps.median([0, 1, 4], 0.3, **given).mechanism in ("flips", "says-so")
+    assert eps.median([0, 1, 4], 0.3, delta=1e-6, **given).mechanism not in ("flips", "says-so")
+
+
+def test_a_sample_of_ones_own_has_no_bounded_range() -> None:
+    outside("coins", Weighing, weigh=lambda _, question, levels: Sample().weigh(question, levels))
+    given: dict[str, Any] = {"bounds": (0, 4), "step": 1, "mechanism": "coins"}
+    assert eps.median([0, 1, 4], [0.3, 0.3, 1.0], **given).mechanism == "coins"
+    with pytest.raises(PlanError, match="bounded range"):
+        eps.median([0, 1, 4], [0.3, 0.3, 1.0], delta=1e-6, **given)
+
+
+def test_in_concentrated_accounts_an_audit_vouches_for_any_loss_and_no_range() -> None:
+    outside("honest", Minimum)
+    given: dict[str, Any] = {"bounds": (0, 4), "step": 1, "delta": 1e-6}
+    assert eps.count([1, 0, 1], 0.5, delta=1e-6).mechanism == "honest"
+    assert eps.median([0, 1, 4], 0.5, **given).mechanism != "honest"
+    assert eps.median([0, 1, 4], 0.5, mechanism="honest", **given).mechanism == "honest"
 
 
 def _served(statistic: str) -> list[Any]:

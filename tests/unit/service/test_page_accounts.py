@@ -131,6 +131,22 @@ def test_who_was_public_is_not_told_that_little_is_known(here: Gateway, held: di
     assert "So far, whoever guesses" not in page
 
 
+def test_a_level_promises_no_less_than_was_used_already(here: Gateway, held: dict[str, str]) -> None:
+    """Of all answers there will ever be, those that were given are some; more than a level allows is not hidden."""
+    people = here.app.holdings["rho"].people
+    key = here.keys.add("somebody who became strict", "person", "rho", "p5")
+    people.set_level({"p5": "standard"})
+    people.count(share=0.4, where="wage > 1")
+    people.set_level({"p5": "strict"})
+    statement = people.statement("p5")
+    lost = to_epsilon(statement.measure.epsilon(statement.spent))
+    assert lost > 0.1
+    page = unescape(look(here, "/my", key))
+    assert tell_odds(0.1, "absent", 1e-6) not in page
+    assert tell_odds(lost, "absent", 1e-6) + " So much was used already: your data would be in no" in page
+    assert "more than you allow now was used before you chose it" in page
+
+
 def test_names_that_nobody_means_stay_text_and_addresses_lead_somewhere(here: Gateway, held: dict[str, str]) -> None:
     name, analyst, steward = "odd & é/%41", held["analyst"], held["steward"]
     place = quote(name, safe="")

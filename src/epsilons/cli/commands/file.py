@@ -116,7 +116,8 @@ def register(dataset: str, confirm: bool, loosen: int | None, redefine: bool, as
         told = tell_waiting(done.pending, done.pending_own)
         also = " --yes" if has_many_unmatched(done) else ""
         output.note(f"{told}: epsilons register {quote(dataset)} --loosen {done.pending}{also}")
-    output.note(f"Registered {made.name}, version {made.version}. Next: epsilons count {quote(dataset)}")
+    output.note(f"Registered {made.name}, version {made.version}. Next: epsilons plan {quote(dataset)} count")
+    output.note(f"Cells that could not be read count as missing; how many: epsilons check {quote(dataset)} --steward")
 
 
 @click.command(short_help="Look over a dataset file, and what registering it would change. Writes nothing.")

@@ -96,7 +96,7 @@ def level(dataset: str, who: str, level: str, anew: bool, as_json: bool) -> None
 
     said: Any
     with open_people(dataset) as people:
-        said, levels = level, read_epsilons(people.ledger.levels())  # a level may be called 2
+        said, levels = level, read_epsilons(people.ledger.levels(), people.measure)  # a level may be called 2
         if level not in levels:
             with suppress(ValueError):
                 said = float(level)

@@ -84,15 +84,16 @@ def _tell(people: Dataset, person: Any) -> dict[str, Any]:
     told, measure = tell_statement(statement), statement.measure
     delta, granted = float(measure.delta or 0), measure.grant(statement.granted)
     withdrawn, period = told["state"] == "withdrawn", statement.term and statement.term.period
+    used, earlier = statement.spent + statement.reserved, statement.term.earlier if statement.term else 0
+    lost = to_epsilon(measure.epsilon(earlier + used))
+    unbounded = bool(statement.when_public or statement.not_dp_since is not None)
     cards = [
         {"said": said, "name": name, "epsilon": epsilon, "period": each,
-         "means": tell_odds(epsilon, neighbors, delta, each),
-         "right": None if math.isinf(epsilon) else count_right(epsilon, delta),
-         "holds": not withdrawn and (epsilon, each) == (granted, period)}
+         "holds": not withdrawn and (epsilon, each) == (granted, period),
+         **_tell_level(epsilon, neighbors, delta, each, lost, unbounded)}
         for said, name, epsilon, each in _offer(people, measure)
     ]  # fmt: skip
     names = [str(card["name"]) for card in cards if card["holds"]]
-    used, earlier = statement.spent + statement.reserved, statement.term.earlier if statement.term else 0
     return {
         "dataset": people._facts.name,
         "account": told,
@@ -105,13 +106,27 @@ def _tell(people: Dataset, person: Any) -> dict[str, Any]:
         "used": to_epsilon(measure.epsilon(used)),
         "delta": delta,
         # Answers from while they were public, or that keep no such promise, may have told all.
-        "right_so_far": 0
-        if statement.when_public or statement.not_dp_since is not None
-        else count_right(to_epsilon(measure.epsilon(earlier + used)), delta),
+        "right_so_far": 0 if unbounded else count_right(lost, delta),
         "percent": _percent(used, statement.granted),
+        "beyond": statement.granted is not None and used > statement.granted,
         "uses": _tell_uses(people, statement.uses[: -_TOLD - 1 : -1], measure),
         "more": max(0, len(statement.uses) - _TOLD),
     }
+
+
+def _tell_level(
+    epsilon: float, neighbors: str, delta: float, period: str | None, lost: float, unbounded: bool
+) -> dict[str, Any]:
+    """What a level would mean to somebody of whom so much was used already: all answers are no fewer than those."""
+    if math.isinf(epsilon):
+        return {"means": tell_odds(epsilon, neighbors), "right": None}
+    most = epsilon if period is not None else max(epsilon, lost)
+    means = tell_odds(most, neighbors, delta, period)
+    if period is None and lost >= epsilon:
+        means += " So much was used already: your data would be in no further question."
+    if unbounded:
+        means += " Answers from before that promise nothing are not counted here."
+    return {"means": means, "right": count_right(most, delta)}
 
 
 def _percent(used: int, granted: int | None) -> int:
