@@ -20,18 +20,24 @@ from epsilons.cli.app import main
 from support.workbooks import write_workbook
 
 PEOPLE = [
-    ("007", 1234.5, date(1980, 12, 24), "Köln; Süd"), ("08", 20.25, date(1990, 1, 31), "Ulm"),
-    ("9", 0.5, date(2001, 2, 3), "Genf"), ("10", 99.75, date(1965, 5, 6), 'say "so"'),
-    ("11", 1.0, date(1999, 12, 31), "Zürich"),
+    ("007", 1234.5, date(1980, 12, 24), "Ulm", "01067"), ("08", 20.25, date(1990, 1, 31), "Köln; Süd", "89073"),
+    ("9", 0.5, date(2001, 2, 3), "Genf", "00501"), ("10", 99.75, date(1965, 5, 6), 'say "so"', "1067"),
+    ("11", 1.0, date(1999, 12, 31), "Zürich", "00008"),
 ]  # fmt: skip
-NAMES = ("id", "wage", "born", "town", "privacy")
+NAMES = ("id", "wage", "born", "town", "code", "privacy")
 
 
 def spell(comma: bool, days: str) -> list[list[str]]:
     """The people as text, with a decimal comma or point, and days in this format."""
     return [
-        [one, f"{wage:,.2f}".translate({44: ".", 46: ","}) if comma else str(wage), born.strftime(days), town, "public"]
-        for one, wage, born, town in PEOPLE
+        [
+            one,
+            f"{wage:,.2f}".translate({44: ".", 46: ","}) if comma else str(wage),
+            born.strftime(days),
+            *texts,
+            "public",
+        ]
+        for one, wage, born, *texts in PEOPLE
     ]
 
 
@@ -51,18 +57,18 @@ def ragged(path: Path) -> None:
 
 
 def late_keys(path: Path) -> None:
-    rows = [dict(zip(NAMES, (one, wage, str(born), town, "public"), strict=True)) for one, wage, born, town in PEOPLE]
+    rows = [dict(zip(NAMES, (one, wage, str(born), *more, "public"), strict=True)) for one, wage, born, *more in PEOPLE]
     rows[0].pop("town"), rows[-1].update(new={"a": 1})
     path.write_text("".join(json.dumps(dict(reversed(row.items()))) + "\n" for row in rows) + "no object\n")
 
 
 def workbook(path: Path) -> None:
-    rows = [[one, wage, born, town, "public"] for one, wage, born, town in PEOPLE]
+    rows = [[*person, "public"] for person in PEOPLE]
     write_workbook(path, {"Notes": [["about"]], "People": [list(NAMES), *rows]})
 
 
 TYPED = ["--type", "wage=float", "--type", "born=date"]
-TEXTS = [f"--type={name}=text" for name in ("id", "town", "privacy")]
+TEXTS = [f"--type={name}=text" for name in ("id", "town", "code", "privacy")]
 GERMAN = [
     "--dialect",
     "separator=;",
@@ -112,6 +118,12 @@ def register_and_ask(source: str, given: list[str], capsys: pytest.CaptureFixtur
     assert ask("sum", "people.toml", "wage", "--bounds", "0,2000") == pytest.approx(wages, abs=1e-4)
     assert ask("count", "people.toml", "--where", "born >= '1990-01-01'") == 3
     assert ask("count", "people.toml", "--where", "town IN ('Zürich', 'Genf')") == 2
+    assert ask("count", "people.toml", "--where", "town = 'Köln; Süd'") == 1
+    assert [ask("count", "people.toml", "--where", f"code = '{code}'") for code in ("01067", "00501", "501")] == [
+        1,
+        1,
+        0,
+    ]
     assert main(["check", "people.toml", "--steward", "--json"]) == 0
     return dict(json.loads(capsys.readouterr().out)["private"])
 
@@ -141,8 +153,8 @@ def test_a_table_of_a_server(postgres_server: str, home: Path, capsys: pytest.Ca
     psycopg = pytest.importorskip("psycopg")
     pytest.importorskip("adbc_driver_postgresql")
     with psycopg.connect(postgres_server, autocommit=True) as connection:
-        connection.execute("CREATE TABLE folk (id text, wage numeric, born date, town text, privacy text)")
-        insert = "INSERT INTO folk VALUES (%s, %s, %s, %s, 'public')"
+        connection.execute("CREATE TABLE folk (id text, wage numeric, born date, town text, code text, privacy text)")
+        insert = "INSERT INTO folk VALUES (%s, %s, %s, %s, %s, 'public')"
         connection.cursor().executemany(insert, PEOPLE)
         try:
             address = postgres_server.replace("postgres:@", "postgres:secret@")
@@ -160,7 +172,7 @@ def test_init_proposes_by_the_first_line_and_loses_nothing(
     (home / "a.csv").write_bytes(lines(";", spell(True, "%d.%m.%Y")).replace("town", "größe").encode("cp1252"))
     monkeypatch.setattr("epsilons.cli.commands.file._terminal", lambda: True)
     dialect = ["", "", "", "no", ".", "%d.%m", ""]  # two wrong answers are asked for again
-    types = ["no type", "float", "date", ""]
+    types = ["no type", "float", "date", "", ""]
     levels = ["-", "high", "0.2", "-", "", "mine", "mine=0.3", ""]
     answers = [*dialect, *types, *levels, "0,2000", "none", "3"]
     monkeypatch.setattr("sys.stdin", io.StringIO("\n".join(answers) + "\n"))

@@ -19,7 +19,7 @@ from epsilons.mechanisms.base import list_mechanisms
 from epsilons.testing import seeded
 from support.tables import IDS, SCHEMA, hostile_record
 
-COLUMNS = ["x", "k", "g", "b", "f", "day", "id", "X", "nothing", "", 7, None, "x; --"]
+COLUMNS = ["x", "k", "g", "b", "f", "id", "day", "X", "nothing", "", 7, None, "x; --"]
 BOUNDS = [
     (0, 100),
     (-1.0, 1.0),
@@ -105,12 +105,12 @@ def some_call(random: np.random.Generator) -> Call:
     given: list[Any] = (
         []
         if method == "count" and random.random() < 0.6
-        else [one(COLUMNS[:6]) if random.random() < 0.8 else one(COLUMNS)]
+        else [one(COLUMNS[:5]) if random.random() < 0.8 else one(COLUMNS)]
     )
     if method == "quantile":
         given.append(one([0.5, 0.3, 0, 1, 2, None, [0.25, 0.75], [0.5, 0.5], [], [0.9, 0.1, 0.5]]))
     if method in PAIRS:
-        given = ["x", one(["k", "f"])] if random.random() < 0.7 else [*given, one(COLUMNS[:6])]
+        given = ["x", one(["k", "f"])] if random.random() < 0.8 else [*given, one(COLUMNS)]
     if method == "kth_largest":
         given.append(one([1, 2, 50, 0, 1.5]))
     named: dict[str, Any] = {}
@@ -118,6 +118,7 @@ def some_call(random: np.random.Generator) -> Call:
         named = one(
             [{"edges": [0, 1, 50]}, {"categories": ["a", "b"]}, {"categories": [1, 0]}, {"edges": [1, 0]}, {}, *SPANS]
         )
+        given = ["day"] if named in SPANS and random.random() < 0.9 else given
     elif method in PAIRS:
         named["bounds"] = {str(name): one(BOUNDS[:2]) if random.random() < 0.9 else one(BOUNDS) for name in given}
     elif method != "count":
@@ -159,6 +160,8 @@ def outcome(people: eps.Dataset, method: str, given: list[Any], named: dict[str,
         if method in ("count", "histogram"):  # their conditions are told at the shares that were released, so by words
             number = r"\d[\d.e+-]*"
             shown["assumption"] = re.sub(f"{number}( to {number})?", "#", shown["assumption"])
+        if method in PAIRS:  # nothing is assumed for an error that is not stated, which the released sums decide
+            shown.pop("assumption")
         shown["why"] = re.sub(r"Sized for [\d.e+-]+", "Sized for #", shown["why"])  # by a count that was released
         seen = [{**shown, "value": keys, "models": bars}, details]
     left = {str(granted): epsilon for granted, epsilon in people.remaining().epsilons.items()}

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from datetime import date, timedelta
 from itertools import cycle, islice
 from typing import Any
 
@@ -17,6 +18,9 @@ _random = np.random.default_rng(11)
 _rows = _random.integers(1, 6, PEOPLE)
 _who = np.repeat(np.arange(PEOPLE), _rows)
 NAMES = [f"person {i}" for i in range(PEOPLE - 6)] + ["ü", "y\u0308", "🙂", "", "%", "it's \\"]
+#: A year of days by weeks and a bit, a week of two years, the change of calendars, the ends of both, and none.
+_DAYS = [date(2023, 12, 28) + timedelta(8 * i) for i in range(45)]
+_DAYS += [date(1582, 10, 4), date(1582, 10, 15), date(1, 1, 1), date(1969, 12, 31), date(9999, 12, 31), None]
 TABLE = pa.table({
     "id": pa.array([None if i % 50 == 49 else NAMES[p] for i, p in enumerate(_who)]),
     "wage": pa.array([None if i % 13 == 0 else v for i, v in enumerate(_random.normal(50, 30, len(_who)).tolist())]),
@@ -24,6 +28,7 @@ TABLE = pa.table({
     "region": pa.array(_random.choice(["north", "south", "weird"], len(_who))),
     "level": pa.array(_random.choice(["strict", "open", "public"], PEOPLE)[_who]),
     "tags": pa.array([[1]] * len(_who)),
+    "day": pa.array([_DAYS[i % len(_DAYS)] for i in range(len(_who))]),
 })  # fmt: skip
 NAMED = eps.Preferences.from_levels("level", {"strict": 0.5, "open": 2.0, "public": eps.PUBLIC})
 
@@ -38,6 +43,13 @@ QUESTIONS: list[tuple[str, tuple[Any, ...], dict[str, Any]]] = [
     ("max", ("odd",), {"bounds": (0, 100), "step": 0.5}),
     ("mean", ("wage",), {"bounds": (0, 100), "mechanism": "sample", "where": "region = 'north'"}),
     ("median", ("odd",), {"bounds": (0, 100), "mechanism": "sample"}),
+    ("count", (), {"where": "WEEKDAY(day) IN ('Saturday', 'Sunday') OR MONTH(day) = 10"}),
+    ("mean", ("wage",), {"bounds": (0, 100), "by": {"day": eps.quarters("2023-10-01", "2024-12-31")}}),
+    ("histogram", ("day",), {"edges": eps.weekdays(), "where": "NOT WEEK(day) = '2024-W01'"}),
+    ("quantile", ("wage", [0.25, 0.5, 0.9]), {"bounds": (0, 100), "where": "YEAR(day) < 2024 OR wage > 0"}),
+    ("covariance", ("wage", "odd"), {"bounds": {"wage": (0, 100), "odd": (0, 50)}, "where": "QUARTER(day) <= 3"}),
+    ("correlation", ("wage", "odd"), {"bounds": {"wage": (0, 100), "odd": (0, 50)}}),
+    ("covariance", ("wage", "odd"), {"bounds": {"wage": (0, 100), "odd": (0, 50)}, "mechanism": "sample"}),
 ]
 
 
