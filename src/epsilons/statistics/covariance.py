@@ -109,6 +109,7 @@ class Correlation(LinearRegression):
     trusted: ClassVar[dict[str, str]] = {}
     no_interval: ClassVar[str] = _NO_INTERVAL  # type: ignore[misc]
     predicts: ClassVar[bool] = False
+    usual: ClassVar[tuple[str, ...]] = ()  # type: ignore[misc]
     made_from: ClassVar[type[NoisyMoments]] = NoisyCorrelation
 
     def __post_init__(self) -> None:

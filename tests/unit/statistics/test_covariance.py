@@ -211,3 +211,9 @@ def test_every_front_asks_them_alike(
         )
         alike = eps.covariance(table["age"], table["wage"], eps.PUBLIC, bounds_x=(15, 90), bounds_y=(0, 100)).value
         assert people.covariance("wage", "age", bounds=bounds).value == alike
+
+
+@pytest.mark.parametrize("ask", [eps.covariance, eps.correlation])
+def test_conditions_speak_of_two_columns_and_not_of_a_model(ask: Any) -> None:
+    answer = ask([1.0, 2.0, 3.0] * 100, [2.0, 3.0, 4.0] * 100, 5.0, bounds_x=(0, 5), bounds_y=(0, 5))
+    assert "predict" not in str(answer) + answer.assumption
