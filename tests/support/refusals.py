@@ -15,6 +15,7 @@ import numpy as np
 import pyarrow as pa
 
 import epsilons as eps
+from epsilons.arguments.checks import ASSUMPTIONS
 from epsilons.mechanisms.base import list_mechanisms
 from epsilons.testing import seeded
 from support.tables import IDS, SCHEMA, hostile_record
@@ -142,8 +143,12 @@ def some_call_of_days(random: np.random.Generator) -> Call:
             return call
 
 
-def outcome(people: eps.Dataset, method: str, given: list[Any], named: dict[str, Any]) -> str:
-    """Everything about a call that an analyst sees and that is no number drawn with noise."""
+def outcome(people: eps.Dataset, conditions: set[str], method: str, given: list[Any], named: dict[str, Any]) -> str:
+    """Everything about a call that an analyst sees and that is no number drawn with noise.
+
+    Of two columns the released sums decide whether an error is stated. Where one is, its condition is added to
+    `conditions`; where none is, nothing rests on a condition.
+    """
     try:
         release = getattr(people, method)(*given, **named, entropy=seeded(1))
     except eps.EpsilonsError as error:
@@ -160,8 +165,10 @@ def outcome(people: eps.Dataset, method: str, given: list[Any], named: dict[str,
         if method in ("count", "histogram"):  # their conditions are told at the shares that were released, so by words
             number = r"\d[\d.e+-]*"
             shown["assumption"] = re.sub(f"{number}( to {number})?", "#", shown["assumption"])
-        if method in PAIRS:  # nothing is assumed for an error that is not stated, which the released sums decide
-            shown.pop("assumption")
+        if method in PAIRS:
+            told = shown.pop("assumption")
+            conditions.update([told] if release.error is not None else [])
+            assert release.error is not None or told == ASSUMPTIONS["nothing"]
         shown["why"] = re.sub(r"Sized for [\d.e+-]+", "Sized for #", shown["why"])  # by a count that was released
         seen = [{**shown, "value": keys, "models": bars}, details]
     left = {str(granted): epsilon for granted, epsilon in people.remaining().epsilons.items()}
@@ -211,8 +218,10 @@ def compare(
         ]
         for _ in range(calls):
             call = draw(random)
-            one, *more = (outcome(people, *call) for people in worlds)
+            conditions: set[str] = set()
+            one, *more = (outcome(people, conditions, *call) for people in worlds)
             assert all(one == other for other in more), f"seed {seed}, pair {place}: {call}"
+            assert len(conditions) <= 1, f"seed {seed}, pair {place}: {call}"
             answered += '"format"' in one
             refused += '"format"' not in one
         for people in worlds:
