@@ -10,7 +10,7 @@ ready := .venv/.ready
 unexport PYTHONDONTWRITEBYTECODE
 
 .DEFAULT_GOAL := help
-.PHONY: help venv demo test coverage lint format types signatures imports bench bench-concentrated walk recorded bench-ledger bench-local bench-models bench-tables java chromium serve bench-spark bench-gateway bench-collect bench-peers soak papers docs clean
+.PHONY: help venv demo test coverage lint format types signatures imports bench bench-concentrated walk recorded bench-ledger bench-local bench-models audit-peers bench-tables java chromium serve bench-spark bench-gateway bench-collect bench-peers soak papers docs clean
 # The steps of `make test` report one after the other, also under `make -j`.
 .NOTPARALLEL:
 
@@ -73,10 +73,12 @@ imports: $(ready)  ## import-linter: imports between rooms only go down
 	$(py) .venv/bin/lint-imports --no-logo
 
 java:  ## install what the tests of Spark need, if it is missing and apt may be used
-	@sh tests/support/install_java.sh
+	@sh tests/support/install_package.sh openjdk-17-jre-headless 'java -version || "$$JAVA_HOME/bin/java" -version' Spark \
+	    "JAVA IS MISSING and could not be installed: SPARK IS NOT TESTED."
 
 chromium:  ## install what the tests of pages need, if it is missing and apt may be used
-	@sh tests/support/install_chromium.sh
+	@sh tests/support/install_package.sh chromium 'command -v chromium' pages \
+	    "CHROMIUM IS MISSING and could not be installed: PAGES ARE NOT TESTED IN A BROWSER."
 
 bench: $(ready)  ## run the benchmarks
 	$(py) benchmarks/run.py $(ARGS)
@@ -104,6 +106,9 @@ build/diffprivlib/.ready: benchmarks/diffprivlib.txt
 
 bench-models: $(ready) build/diffprivlib/.ready  ## time and accuracy of models, beside numpy, OpenDP and diffprivlib
 	$(py) benchmarks/models.py $(ARGS)
+
+audit-peers: $(ready) build/diffprivlib/.ready  ## audits of OpenDP and diffprivlib by eps.audit
+	$(py) benchmarks/audits.py $(ARGS)
 
 bench-tables: $(ready)  ## the benchmarks of tables (SIZE=1e8 for one size; several minutes)
 	$(py) benchmarks/tables.py $(if $(SIZE),--size $(SIZE)) $(ARGS)

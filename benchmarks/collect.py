@@ -17,6 +17,7 @@ from collections.abc import Callable, Sequence
 from pathlib import Path
 
 import numpy as np
+from page import write_between
 from report import facts
 from rich.console import Console
 
@@ -178,16 +179,12 @@ def main(arguments: Sequence[str] | None = None) -> int:
     load = max(1.0, os.getloadavg()[0])
     print("\n".join(lines))
     if options.write:
-        text, known = PAGE.read_text(encoding="utf-8"), facts()
-        before, start, rest = text.partition(START)
-        _, end, after = rest.partition(END)
-        if not (start and end):
-            raise ValueError(f"{PAGE.name} has no place for results: {START} ... {END}")
+        known = facts()
         told = (
             f"Of {known['date']}: epsilons {known['epsilons']}, Python {known['python']}, {known['cores']} cores, "
             f"which {load:.0f} processes shared on average."
         )
-        PAGE.write_text("\n".join([before + start, "", told, "", *lines, end + after]), encoding="utf-8")
+        write_between(PAGE, (START, END), [told, "", *lines])
     return 0
 
 

@@ -17,6 +17,7 @@ from typing import Any
 
 import numpy as np
 import pyarrow as pa
+from page import write_between
 
 import epsilons as eps
 from epsilons.measure import FEMTO, NANO, check_delta, rho_of
@@ -64,13 +65,10 @@ def main(arguments: Sequence[str] | None = None) -> int:
     lines = [f"| {' | '.join(HEAD)} |", "|---" * len(HEAD) + "|"]
     for account, *numbers in measure_all(1 if options.quick else 20, 20 if options.quick else QUESTIONS):
         lines.append(f"| {account} | {' | '.join(f'{number:.3g}' for number in numbers)} |")
-    table = "\n".join(lines)
-    if not options.write:
-        sys.stdout.write(table + "\n")
-        return 0
-    text = PAGE.read_text(encoding="utf-8")
-    before_it, rest = text.split(START)
-    PAGE.write_text(f"{before_it}{START}\n\n{table}\n\n{END}{rest.split(END)[1]}", encoding="utf-8")
+    if options.write:
+        write_between(PAGE, (START, END), lines)
+    else:
+        print("\n".join(lines))
     return 0
 
 

@@ -1,8 +1,8 @@
 """A gateway under load: many analysts, each with a request a second, of which nine in ten have a stored answer.
 
-Of `hey`, `wrk` and `ab` none sends each request at its own time with a key of its own, so the client is our own: a
-request has a time at which it is due, and waits from then on, also while the client or the server is behind. Client
-and server share the machine.
+The client is our own: a request has a time at which it is due, and waits from then on, also while the client or the
+server is behind. A second opinion is wrk's (Debian: `apt-get install wrk`), where it is installed: as many connections,
+each of which waits for about a second after a reply. Client and server share the machine.
 """
 
 from __future__ import annotations
@@ -11,6 +11,7 @@ import argparse
 import asyncio
 import json
 import os
+import shutil
 import subprocess
 import sys
 import tempfile
@@ -23,6 +24,7 @@ from urllib.parse import urlsplit
 import numpy as np
 import pyarrow as pa
 import pyarrow.parquet
+from page import write_between
 from report import facts
 
 import epsilons as eps
@@ -93,7 +95,10 @@ async def load(url: str, keys: list[str], seconds: int) -> tuple[dict[bool, list
     """({whether it was stored: seconds of each request}, how often which status, seconds until the last reply)."""
     clients, took, statuses = [Client(url, key) for key in keys], {True: [], False: []}, Counter[int]()
     for name in NAMES:
-        first = (clients[number].ask(name, question(number), f"stored-{name}-{number}") for number in range(STORED))
+        first = (
+            clients[number % len(clients)].ask(name, question(number), f"stored-{name}-{number}")
+            for number in range(STORED)
+        )
         assert {status for status, _ in await asyncio.gather(*first)} == {200}
     began = time.monotonic() + 0.5
 
@@ -114,6 +119,51 @@ async def load(url: str, keys: list[str], seconds: int) -> tuple[dict[bool, list
     return took, statuses, time.monotonic() - began
 
 
+#: A connection waits up to two seconds before each request, which is one of its own under somebody's key.
+WRK = """
+local keys, bodies, sent = {{{keys}}}, {{{bodies}}}, 0
+math.randomseed({seed})
+function delay() return math.random(0, 2000) end
+function request()
+  sent = sent + 1
+  local body = bodies[(sent - 1) % #bodies + 1]
+  local headers = {{["Authorization"] = "Bearer " .. keys[math.random(#keys)], ["Idempotency-Key"] = "{name}-" .. sent}}
+  return wrk.format("POST", "/v1/datasets/{dataset}/ask", headers, body)
+end
+function done(summary, latency)
+  local wrong = summary.errors
+  local errors = wrong.connect + wrong.read + wrong.write + wrong.status + wrong.timeout
+  io.write(string.format("%d %d %d %d\\n", summary.requests, errors, latency:percentile(50), latency:percentile(99)))
+end
+"""
+
+
+def load_by_wrk(url: str, keys: list[str], seconds: int, folder: Path) -> dict[str, list[int]]:
+    """{kind of answers: requests, errors, and microseconds of the median and the p99}, of both kinds at once.
+
+    New questions are other ones than those of `load`, of one dataset; wrk does not ask twice for what it got.
+    """
+    wrk, running = shutil.which("wrk"), {}
+    if wrk is None:
+        raise SystemExit("wrk is not installed: apt-get install wrk")
+    stored = [question(number) for number in range(STORED)]
+    new = [question(1_000_000 + number) for number in range(2 * seconds * max(len(keys) // 10, 1))]
+    parts = {"stored": (len(keys) - len(keys) // 10, stored, NAMES[0]), "new": (len(keys) // 10, new, NAMES[1])}
+    for seed, (name, (connections, bodies, dataset)) in enumerate(parts.items()):
+        texts = {"keys": keys, "bodies": [body.decode() for body in bodies]}
+        listed = {which: ", ".join(f"[[{one}]]" for one in some) for which, some in texts.items()}
+        script = folder / f"{name}.lua"
+        script.write_text(WRK.format(**listed, seed=seed, name=f"wrk-{name}", dataset=dataset))
+        command = [wrk, "-t1", f"-c{connections}", f"-d{seconds}s", "--timeout", "30s", "-s", str(script), url]
+        running[name] = subprocess.Popen(command, stdout=subprocess.PIPE, text=True)
+    return {name: [int(one) for one in wait(each).splitlines()[-1].split()] for name, each in running.items()}
+
+
+def wait(process: subprocess.Popen[str]) -> str:
+    """What it printed."""
+    return process.communicate()[0]
+
+
 def count_seconds(process: int) -> float:
     """Processor time of a process and of its workers."""
     workers = Path(f"/proc/{process}/task/{process}/children").read_text().split()
@@ -121,7 +171,19 @@ def count_seconds(process: int) -> float:
     return sum(int(one) for pair in ticks for one in pair) / os.sysconf("SC_CLK_TCK")
 
 
-def measure(clients: int, seconds: int, workers: int) -> dict[str, str]:
+def recount(folder: Path) -> tuple[int, int]:
+    """(questions that were charged, accounts that paid more than was granted), by the ledgers themselves."""
+    charged, overspent = 0, 0
+    for name in NAMES:
+        with eps.Dataset.from_toml(folder / f"{name}.toml") as people:
+            people.ledger.verify()
+            charged += people.count_charged()
+            held = people.ledger.cohorts(people._registry.dataset)
+            overspent += sum(one.spent + one.reserved > one.granted for one in held if one.granted is not None)
+    return charged, overspent
+
+
+def measure(clients: int, seconds: int, workers: int, wrk: bool) -> dict[str, str]:
     """Run it, and recount the ledgers."""
     with tempfile.TemporaryDirectory() as place:
         folder = Path(place)
@@ -136,29 +198,30 @@ def measure(clients: int, seconds: int, workers: int) -> dict[str, str]:
             assert server.stdout is not None
             before = count_seconds(server.pid)
             try:
-                took, statuses, lasted = asyncio.run(load(server.stdout.readline().strip(), keys, seconds))
+                url = server.stdout.readline().strip()
+                took, statuses, lasted = asyncio.run(load(url, keys, seconds))
                 busy = count_seconds(server.pid) - before
+                charged, _ = recount(folder)
+                others = load_by_wrk(url, keys, seconds, folder) if wrk else {}
             finally:
                 server.terminate()
-        charged, overspent = 0, 0
-        for name in NAMES:
-            with eps.Dataset.from_toml(folder / f"{name}.toml") as people:
-                people.ledger.verify()
-                charged += people.count_charged()
-                held = people.ledger.cohorts(people._registry.dataset)
-                overspent += sum(one.spent + one.reserved > one.granted for one in held if one.granted is not None)
-    answered = sum(statuses.values())
+        overspent = recount(folder)[1]
     asked = len(took[False]) + STORED * len(NAMES)
     return {
-        "requests": f"{answered:,} by {clients} clients in {seconds} s, {workers} workers",
+        "requests": f"{sum(statuses.values()):,} by {clients} clients in {seconds} s, {workers} workers",
         "errors": ", ".join(f"{many} of status {one}" for one, many in statuses.items() if one != 200) or "0",
         "charges beside new questions that were answered": f"{charged} beside {asked}",
         "overspends": f"{overspent}",
         "stored answers": _tell(took[True]),
         "new answers": f"{_tell(took[False])}; {len(took[False]) / lasted:.1f} a second until the last",
+        **{f"{name} answers, by wrk": _tell_wrk(*told) for name, told in others.items()},
         "processor time of the server": f"{busy:.0f} s",
         "load of the machine, other programs included": f"{os.getloadavg()[0]:.1f}",
     }
+
+
+def _tell_wrk(requests: int, errors: int, middle: int, most: int) -> str:
+    return f"{requests:,}, {errors} errors; median {middle / 1000:.0f} ms, p99 {most / 1000:.0f} ms"
 
 
 def _tell(took: list[float]) -> str:
@@ -172,29 +235,16 @@ def main() -> None:
     parser.add_argument("--clients", type=int, default=200)
     parser.add_argument("--seconds", type=int, default=60)
     parser.add_argument("--workers", type=int, default=2)
+    parser.add_argument("--wrk", action="store_true", help="load it by wrk as well, for as long")
     parser.add_argument("--write", action="store_true", help="put the results into docs/gateway.md")
     options = parser.parse_args()
-    found = measure(options.clients, options.seconds, options.workers)
+    found = measure(options.clients, options.seconds, options.workers, options.wrk)
     lines = ["| what | measured |", "|---|---|", *(f"| {name} | {told} |" for name, told in found.items())]
     print("\n".join(lines))
     if options.write:
         about = facts()
-        before, start, rest = PAGE.read_text(encoding="utf-8").partition(START)
-        _, end, after = rest.partition(END)
-        PAGE.write_text(
-            "\n".join(
-                [
-                    before + start,
-                    "",
-                    *lines,
-                    "",
-                    f"{about['date']}, Python {about['python']}, {about['cores']} cores.",
-                    "",
-                    end + after,
-                ]
-            ),
-            encoding="utf-8",
-        )
+        told = f"{about['date']}, Python {about['python']}, {about['cores']} cores."
+        write_between(PAGE, (START, END), [*lines, "", told])
 
 
 if __name__ == "__main__":

@@ -15,6 +15,7 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
+from page import write_between
 
 from epsilons.mechanisms.base import create
 from epsilons.preferences import roster_of
@@ -106,13 +107,10 @@ def main(arguments: Sequence[str] | None = None) -> int:
     lines = [f"| {' | '.join(HEAD)} |", "|---|---|---|---|---|"]
     for question, neighbors, before, after in measure(20 if options.quick else 4000):
         lines.append(f"| {question} | `{neighbors}` | {before:.3g} | {after:.3g} | {after / before - 1:+.0%} |")
-    table = "\n".join(lines)
-    if not options.write:
-        sys.stdout.write(table + "\n")
-        return 0
-    text = PAGE.read_text(encoding="utf-8")
-    before_it, rest = text.split(START)
-    PAGE.write_text(f"{before_it}{START}\n\n{table}\n\n{END}{rest.split(END)[1]}", encoding="utf-8")
+    if options.write:
+        write_between(PAGE, (START, END), lines)
+    else:
+        print("\n".join(lines))
     return 0
 
 

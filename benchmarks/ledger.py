@@ -20,6 +20,7 @@ from dataclasses import asdict, dataclass
 from pathlib import Path
 
 import numpy as np
+from page import write_between
 from report import facts
 from rich.console import Console
 from rich.table import Table
@@ -250,11 +251,6 @@ def print_table(rows: Sequence[Row]) -> None:
 
 def write(rows: Sequence[Row]) -> None:
     """Put the results between the page's markers."""
-    page = PAGE.read_text(encoding="utf-8")
-    before, start, rest = page.partition(START)
-    _, end, after = rest.partition(END)
-    if not (start and end):
-        raise ValueError(f"{PAGE.name} has no place for results: {START} ... {END}")
     known = facts()
     lines = [
         f"Of {known['date']}: epsilons {known['epsilons']}, Python {known['python']}, {known['cores']} cores, on which "
@@ -264,7 +260,7 @@ def write(rows: Sequence[Row]) -> None:
         "|---|---:|---:|",
         *(f"| {row.what} | {figure(row, row.sqlite)} | {figure(row, row.postgresql)} |" for row in rows),
     ]
-    PAGE.write_text("\n".join([before + start, "", *lines, "", end + after]), encoding="utf-8")
+    write_between(PAGE, (START, END), lines)
 
 
 def figure(row: Row, value: float) -> str:

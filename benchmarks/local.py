@@ -20,6 +20,7 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
+from page import write_between
 from report import HEAD, facts, print_tables, row_cells
 from rich.console import Console
 from timing import Group, Limit, Row, Size, again, time_by_turns
@@ -152,11 +153,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
 
 
 def _write(rows: Sequence[Row], others: Sequence[str]) -> None:
-    text, known = PAGE.read_text(encoding="utf-8"), facts()
-    before, start, rest = text.partition(START)
-    _, end, after = rest.partition(END)
-    if not (start and end):
-        raise ValueError(f"{PAGE.name} has no place for results: {START} ... {END}")
+    known = facts()
     lines = [
         f"Of {known['date']}: epsilons {known['epsilons']}, Python {known['python']}, numpy {known['numpy']}, "
         f"{known['cores']} cores.",
@@ -167,7 +164,7 @@ def _write(rows: Sequence[Row], others: Sequence[str]) -> None:
         "",
         *others,
     ]
-    PAGE.write_text("\n".join([before + start, "", *lines, "", end + after]), encoding="utf-8")
+    write_between(PAGE, (START, END), lines)
 
 
 if __name__ == "__main__":

@@ -10,7 +10,6 @@ import argparse
 import json
 import math
 import os
-import re
 import subprocess
 import sys
 import tempfile
@@ -22,6 +21,7 @@ from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
+from page import write_between
 from report import facts
 from rosters import SHARES, THREE, generator
 from timing import Group, Limit, Row, Size, again, time_both, time_by_turns
@@ -232,11 +232,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
     )
     print(text)
     if options.write:
-        page = PAGE.read_text(encoding="utf-8")
-        pattern = re.escape(START) + r".*?" + re.escape(END)
-        PAGE.write_text(
-            re.sub(pattern, lambda _: f"{START}\n\n{text}\n\n{END}", page, flags=re.DOTALL), encoding="utf-8"
-        )
+        write_between(PAGE, (START, END), [text])
     return 0
 
 

@@ -12,6 +12,7 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
+from page import write_between
 from rich.console import Console
 from rich.table import Table
 from timing import Group, Limit, Row
@@ -70,12 +71,7 @@ def print_tables(console: Console, results: Results, quick: bool) -> None:
 
 def write_results(page: Path, results: Results, markers: tuple[str, str] = (START, END)) -> None:
     """Put the results between the page's markers."""
-    text = page.read_text(encoding="utf-8")
-    before, start, rest = text.partition(markers[0])
-    _, end, after = rest.partition(markers[1])
-    if not (start and end):
-        raise ValueError(f"{page.name} has no place for results: {' ... '.join(markers)}")
-    page.write_text("\n".join([before + start, "", *_markdown(results), "", end + after]), encoding="utf-8")
+    write_between(page, markers, _markdown(results))
 
 
 def _markdown(results: Results) -> list[str]:

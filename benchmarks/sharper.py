@@ -9,18 +9,19 @@ Nothing is measured: every number follows from the reach or the calibration that
 from __future__ import annotations
 
 import argparse
-import re
 import sys
 from collections.abc import Sequence
 from dataclasses import replace
 from fractions import Fraction
 from pathlib import Path
 
+from page import write_between
 from scipy.special import betaincinv
 
 from epsilons.guarantee import NANO
 from epsilons.mechanisms.smooth_sensitivity import calibrate
-from epsilons.statistics.regression import LinearRegression, LogisticRegression, Regression
+from epsilons.statistics.logistic import LogisticRegression
+from epsilons.statistics.regression import LinearRegression, Regression
 
 DOCS = Path(__file__).parents[1] / "docs"
 START, END = "<!-- gains: written by `python benchmarks/sharper.py --write` -->", "<!-- end of gains -->"
@@ -75,10 +76,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
     for page, table in TABLES.items():
         print(table(), end="\n\n")
         if options.write:
-            text = (DOCS / page).read_text(encoding="utf-8")
-            pattern = re.escape(START) + r".*?" + re.escape(END)
-            filled = re.sub(pattern, lambda _, table=table: f"{START}\n\n{table()}\n\n{END}", text, flags=re.DOTALL)
-            (DOCS / page).write_text(filled, encoding="utf-8")
+            write_between(DOCS / page, (START, END), [table()])
     return 0
 
 

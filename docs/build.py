@@ -52,6 +52,7 @@ COLUMNS: dict[str, dict[str, dict[str, Any]]] = {
     "median, quantile": {"median": _BOUNDED, "quantile": {"q": 0.9, **_BOUNDED}},
     "min, max, kth_largest": {"min": _BOUNDED, "max": _BOUNDED, "kth_largest": {"k": 2, **_BOUNDED}},
     "histogram": {"histogram": {"edges": (0, 1, 2)}},
+    "mode": {"mode": {"among": (0, 1)}},
 }
 
 #: Who described a mechanism first, by the short names of docs/references.md.

@@ -20,10 +20,11 @@ def draw_all(folder: Path) -> None:
     _draw_plan(folder / "picture-plan.svg")
     _draw_odds(folder / "picture-odds.svg")
     _draw_weights(folder / "picture-weights.svg")
-    _save(eps.audit("mean", [0.5, 1.0, 2.0], bounds=(0, 10)).plot(), folder / "picture-audit.svg")
+    save(eps.audit("mean", [0.5, 1.0, 2.0], bounds=(0, 10)).plot(), folder / "picture-audit.svg")
 
 
-def _save(axes: object, path: Path) -> None:
+def save(axes: object, path: Path) -> None:
+    """Write a drawing to a file, white behind it on dark pages as well."""
     figure = axes.figure  # type: ignore[attr-defined]
     figure.set_facecolor("white")
     figure.savefig(path, bbox_inches="tight", metadata={"Date": None})
@@ -31,7 +32,7 @@ def _save(axes: object, path: Path) -> None:
 
 def _draw_plan(path: Path) -> None:
     """Error against the share that is spent, for every mechanism: what `plan.plot()` draws."""
-    _save(eps.plan("mean", EPSILONS, bounds=(0, 100), spread=20, complete=True).plot(), path)
+    save(eps.plan("mean", EPSILONS, bounds=(0, 100), spread=20, complete=True).plot(), path)
 
 
 def _draw_odds(path: Path) -> None:
@@ -46,7 +47,7 @@ def _draw_odds(path: Path) -> None:
     axes.axhline(OF / 2, linestyle=":", color="grey")
     axes.set(xscale="log", ylim=(45, 102), xlabel="epsilon", ylabel="right guesses of 100, at most")
     axes.set_title("Whether a person took part: what a guess can gain")
-    _save(axes, path)
+    save(axes, path)
 
 
 def _draw_weights(path: Path) -> None:
@@ -61,4 +62,4 @@ def _draw_weights(path: Path) -> None:
     axes.set(xticks=[0.3, 1.3, 2.3], xticklabels=[f"granted {one:g}" for one in levels], ylabel="charged")
     axes.set_title("What one mean costs whom")
     axes.legend()
-    _save(axes, path)
+    save(axes, path)

@@ -8,7 +8,6 @@
 
 from __future__ import annotations
 
-import json
 import logging
 import re
 import shutil
@@ -22,7 +21,7 @@ PAGES = ROOT / "build" / "pages"
 
 #: Pages in their order; "mechanisms/", "reference/" and "notebooks/" stand for all of a folder.
 NAV: dict[str, dict[str, str]] = {
-    "": {"Welcome": "index.md"},
+    "": {"Welcome": "index.md", "Install": "install.md"},
     "In five minutes": {
         "As a steward": "start-steward.md",
         "As an analyst": "start-analyst.md",
@@ -51,6 +50,7 @@ NAV: dict[str, dict[str, str]] = {
         "Aggregators": "aggregators.md",
         "Spark": "spark.md",
         "Deployment": "deployment.md",
+        "Backups, and moving": "backup.md",
         "For researchers": "researchers.md",
     },
     "Notebooks": {"": "notebooks/"},
@@ -155,6 +155,14 @@ def _link(file: str, text: str, page: str, known: Mapping[str, str]) -> str:
     return "".join(linked).replace('src="docs/', f'src="{up}')
 
 
+def _split_example(body: str) -> tuple[str, str]:
+    """(what a mechanism does, its session with the sentence that leads to it)."""
+    text, fence, session = body.partition("```pycon")
+    *paragraphs, last = text.rstrip().split("\n\n")
+    leads = last.endswith(":")
+    return "\n\n".join([*paragraphs, *([] if leads else [last])]), f"{last if leads else ''}\n\n{fence}{session}"
+
+
 def _split_mechanisms(known: Mapping[str, str]) -> list[str]:
     """A page per mechanism, each with the people of the examples."""
     from epsilons.mechanisms.base import list_mechanisms
@@ -163,14 +171,15 @@ def _split_mechanisms(known: Mapping[str, str]) -> list[str]:
     head, *sections = re.split(r"^## ", (ROOT / file).read_text(encoding="utf-8"), flags=re.MULTILINE)
     names = {*list_mechanisms(), *list_mechanisms("individual")}
     own = {section.split("\n", 1)[0].strip(): section for section in sections}
-    shared = head[head.index("Notation:") :] if "Notation:" in head else ""
+    notation, setting = re.split(r"^Notation\. ", head, maxsplit=1, flags=re.MULTILINE)[1].split("\n\n", 1)
     listed = [name for name in own if name in names]
     for name in listed:
         (PAGES / "mechanisms").mkdir(parents=True, exist_ok=True)
         (PAGES / "mechanisms" / f"{name}.md").touch()
     for name in listed:
-        body = own[name].split("\n", 1)[1]
-        write_page(file, f"# {name}\n{body}\n## Notation and people\n\n{shared}", f"mechanisms/{name}.md", known)
+        text, example = _split_example(own[name].split("\n", 1)[1])
+        whole = f"# {name}\n{text}\n\n## Notation\n\n{notation}\n\n## Example\n\n{setting}\n\n{example}"
+        write_page(file, whole, f"mechanisms/{name}.md", known)
     index = "\n".join(f"- [{name}](mechanisms.md#{name})" for name in listed)
     rest = "".join(f"## {text}" for name, text in own.items() if name not in names)
     write_page(file, f"{head}\n## A page each\n\n{index}\n\n{rest}", "mechanisms.md", known)
@@ -178,20 +187,15 @@ def _split_mechanisms(known: Mapping[str, str]) -> list[str]:
 
 
 def _write_notebooks(known: Mapping[str, str]) -> dict[str, str]:
-    """{title: page} of the notebooks, as text and code."""
-    found = {}
+    """{title: page} of the notebooks, with what comes out of them."""
+    import notebooks
+
+    found, folder = {}, PAGES / "notebooks"
+    folder.mkdir()
     for file in sorted((ROOT / "examples").glob("*.ipynb")):
-        cells = json.loads(file.read_text(encoding="utf-8"))["cells"]
-        texts = [
-            "".join(cell["source"]) if cell["cell_type"] == "markdown" else f"```python\n{''.join(cell['source'])}\n```"
-            for cell in cells
-        ]
-        text = "\n\n".join(texts)
-        page = f"notebooks/{file.stem}.md"
-        run = f"The notebook is `examples/{file.name}`; the tests run it as it stands here."
-        first, _, rest = text.partition("\n")
-        write_page(f"examples/{file.name}", f"{first}\n\n*{run}*\n{rest}", page, known)
-        found[first.lstrip("# ")] = page
+        text, page = notebooks.write_notebook(file, folder), f"notebooks/{file.stem}.md"
+        write_page(f"examples/{file.name}", text, page, known)
+        found[text.partition("\n")[0].lstrip("# ")] = page
     return found
 
 

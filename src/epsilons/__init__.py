@@ -13,9 +13,10 @@ from epsilons.arguments.spans import days, hours, months, quarters, ranges, week
 from epsilons.arrays import functions
 from epsilons.arrays.functions import *  # noqa: F403 one for each statistic of the catalogue, and `plan`
 from epsilons.arrays.individual import individually
+from epsilons.arrays.laws import distribution, simulate
 from epsilons.arrays.noisy import noisy
 from epsilons.arrays.personalize import personalize
-from epsilons.arrays.research import audit, distribution, simulate
+from epsilons.arrays.research import audit
 from epsilons.arrays.select import select
 from epsilons.errors import (
     BudgetExceeded,
@@ -60,5 +61,5 @@ def __getattr__(name: str) -> Any:
 
 
 def __dir__() -> list[str]:
-    """Also `Dataset` and `connect`, before their first use."""
-    return sorted({*globals(), *__all__})
+    """What is public, `Dataset` and `connect` before their first use as well; not what this file imports."""
+    return sorted({*__all__, *(name for name in globals() if name.startswith("__"))})

@@ -26,12 +26,17 @@ def show(number: Any) -> str:
     """Whole numbers in full, others to four digits, nothing as a dash, anything else in short."""
     if number is None:
         return "–"
-    if not isinstance(number, Real):  # the result of somebody else's algorithm
-        return printable(reprlib.repr(number))
+    if not isinstance(number, Real):
+        return show_result(number)
     plain = number if isinstance(number, int) else float(number)
     if isinstance(plain, int) or plain.is_integer():
         return f"{int(plain):,}"
     return f"{plain:,.4g}" if abs(plain) < 9_999.5 else f"{plain:,.0f}"
+
+
+def show_result(result: Any) -> str:
+    """An option, or the result of somebody else's algorithm, as it is written, in short."""
+    return printable(reprlib.repr(result))
 
 
 def show_errors(error: Any) -> str:

@@ -21,13 +21,14 @@ to 50 digits; the last eight are given away at every step towards less privacy s
 from __future__ import annotations
 
 import math
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass, field
 from decimal import ROUND_CEILING, ROUND_FLOOR, Decimal, localcontext
 from fractions import Fraction
 from functools import lru_cache
 from typing import Any
 
+from epsilons.display import show_span
 from epsilons.errors import Argument, PlanError, PreferenceError
 
 NANO = 10**9
@@ -112,6 +113,39 @@ class Measure:
         if self.delta is None:
             return nano
         return -(-nano * nano * factor.numerator // (1000 * factor.denominator))
+
+    @property
+    def unit(self) -> str:
+        """What adds up in an account, as a word."""
+        return "epsilon" if self.delta is None else "rho"
+
+    @property
+    def notes(self) -> list[str]:
+        """What is said below a table of amounts that are not epsilons."""
+        told = "Charges and what is left are in rho, which adds up where epsilons do not; in brackets: of the grant"
+        return [] if self.delta is None else [f"{told}. Delta: {float(self.delta):g}."]
+
+    def head(self, name: str) -> str:
+        """The head of a column of amounts."""
+        return name if self.delta is None else f"{name}, rho"
+
+    def part(self, granted: float, amount: float) -> float:
+        """An amount as a part of what an epsilon grants."""
+        return amount / self.amount(self.units(round(granted * NANO)))
+
+    def show(self, amounts: Iterable[tuple[float, float]]) -> str:
+        """Amounts in a table, as (granted epsilon, amount): of rho also the part of what was granted, if not public.
+
+        >>> Measure(Fraction(1, 10**6)).show([(1.0, 0.0024356), (0.1, 0.0000321)])
+        '3.21e-05…0.002436 (10%)'
+        """
+        several = list(amounts)
+        shown = show_span([amount for _, amount in several])
+        finite = [(granted, amount) for granted, amount in several if math.isfinite(granted)]
+        if self.delta is None or not finite:
+            return shown
+        parts = [100 * self.part(granted, amount) for granted, amount in finite]
+        return f"{shown} ({'…'.join(dict.fromkeys(f'{one:.3g}' for one in (min(parts), max(parts))))}%)"
 
     def __str__(self) -> str:
         return self.name if self.delta is None else f"{self.name} with delta {float(self.delta):g}"

@@ -5,6 +5,7 @@ Also what an owner is shown before anything is sent, and where plain HTTP is spo
 
 from __future__ import annotations
 
+import contextlib
 import logging
 import os
 import pty
@@ -22,6 +23,7 @@ from epsilons.collection import Collection, HttpAggregator, Place
 from epsilons.errors import ProtocolError
 from support.aggregator_processes import EPSILONS, epsilons, listening, own_files
 from support.collections_world import paper_survey, survey
+from support.witnesses import running
 
 #: Another user of this computer.
 NOBODY = ("setpriv", "--reuid=65534", "--regid=65534", "--clear-groups")
@@ -104,6 +106,46 @@ def test_a_key_does_not_open_a_new_store(tmp_path: Path) -> None:
     assert (done.returncode, "A new store needs a new key." in done.stderr) == (8, True)
 
 
+def put_back(folder: Path, copies: dict[Path, bytes]) -> None:
+    for file in folder.glob("one.store*"):
+        file.unlink()
+    for file, content in copies.items():
+        file.touch(0o600)
+        file.write_bytes(content)
+
+
+@pytest.mark.parametrize("outside", [True, False])
+def test_an_older_copy_of_a_store_does_not_start(tmp_path: Path, outside: bool) -> None:
+    """The attack: stopped, an older copy of all files of the store put back, started again, here and elsewhere."""
+    with running(tmp_path) if outside else contextlib.nullcontext(("", None)) as (address, _):
+        named = ("--witness", address) if outside else ("--witness", "one.head")
+        with listening(tmp_path, "one", options=named) as (url,):
+            one = HttpAggregator(url, token=(tmp_path / "one.token").read_text().strip())
+            places = [Place(url, one.key()), Place(url, "ab" * 32)]
+            one.enter(Collection.start(survey(2), places).to_dict())
+            copies = {file: file.read_bytes() for file in tmp_path.glob("one.store*")}
+            assert tmp_path / "one.store-wal" in copies
+            one.enter(Collection.start(survey(3), places).to_dict())
+            one.shut()
+        newest = {file: file.read_bytes() for file in tmp_path.glob("one.store*")}
+        put_back(tmp_path, copies)
+        starts = [((), {}), (("--adopt",), {"XDG_STATE_HOME": str(tmp_path / "elsewhere")})] if outside else [((), {})]
+        for more, state in starts:
+            command = [*EPSILONS, "collect", "aggregator", *own_files("one"), *named, *more, "--port", "0"]
+            done = subprocess.run(
+                command, cwd=tmp_path, env={**os.environ, **state}, capture_output=True, text=True, timeout=120
+            )
+            said = " ".join(done.stderr.split())
+            assert (done.returncode, done.stdout) == (8, ""), said
+            assert f"store is older than {'its witness' if outside else ''}" in said
+            assert "the newest copy of the store" in said
+            assert "a new store with a new key" in said
+        # The newest copy is what it says to use, and it starts.
+        put_back(tmp_path, newest)
+        with listening(tmp_path, "one", options=named):
+            pass
+
+
 def test_plain_http_stays_on_this_machine(tmp_path: Path) -> None:
     for host in ("0.0.0.0", "::", "192.0.2.1", "example.org"):
         done = epsilons("collect", "aggregator", *own_files("one"), "--host", host, folder=tmp_path)
@@ -140,6 +182,31 @@ def test_several_people_send_from_one_computer(pair: Path) -> None:
     assert epsilons(*send, "--name", "ann", folder=pair, stdin="2\n").returncode == 8
     assert epsilons(*send, "--name", "bob", "--again", folder=pair).returncode == 8
     assert epsilons(*send, "--name", "../bob", folder=pair, stdin="2\n").returncode == 8
+
+
+def test_aggregators_that_do_not_answer_are_named_by_the_commands(tmp_path: Path) -> None:
+    """At once, not after the minute that they are tried for; an owner is told how to go on."""
+    survey(2).save(tmp_path / "exam.toml")
+    dead = ("http://127.0.0.1:1", "http://127.0.0.1:2")
+    Collection.start(survey(2), [Place(url, f"{n}a" * 32) for n, url in enumerate(dead)]).save(tmp_path / "c")
+    done = epsilons("collect", "send", "c", "--yes", "--patience", "0.2", folder=tmp_path, stdin="1\n")
+    said = " ".join(done.stderr.split())
+    assert (done.returncode, "The report is kept in c.mine" in said) == (8, True), said
+    assert all(f"No answer from the aggregator at {url} (Connection refused)" in said for url in dead)
+    options: list[str] = []
+    for url, name in zip(dead, ("one.token", "two.token"), strict=True):
+        (tmp_path / name).touch(0o600)
+        (tmp_path / name).write_text("ab" * 32)
+        options += ["--aggregator", url, "--token", name]
+    command = [*EPSILONS, "collect", "run", "exam.toml", *options]
+    with subprocess.Popen(command, cwd=tmp_path, stderr=subprocess.PIPE, text=True) as process:
+        assert process.stderr is not None
+        first = {process.stderr.readline().strip() for _ in dead}
+        still = process.poll()
+        process.kill()
+    assert still is None
+    told = "No answer from the aggregator at {} (Connection refused); trying for 60 s."
+    assert first == {told.format(url) for url in dead}
 
 
 def test_an_owner_sees_the_terms_before_anything_is_sent(pair: Path) -> None:

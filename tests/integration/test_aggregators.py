@@ -19,6 +19,7 @@ from epsilons.collection.sealing import KEY_BYTES, OpeningKey
 from epsilons.errors import ProtocolError
 from support import ledger_servers
 from support.aggregator_processes import EPSILONS, epsilons, listening
+from support.certificates import self_signed
 from support.collections_world import World, dump, paper_survey, sqlite_urls, survey
 
 #: Steps of an aggregator, each in a process of its own, forked from one that has loaded what they need. Which place a
@@ -254,7 +255,7 @@ def test_the_papers_two_rounds_by_the_commands(tmp_path: Path, pair: Pair) -> No
 def test_over_https(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     from epsilons.collection import HttpAggregator
 
-    certificate, key = _self_signed(tmp_path)
+    certificate, key = self_signed(tmp_path)
     secure = ("--certificate", certificate, "--certificate-key", key)
     with listening(tmp_path, "one", options=secure) as (url,):
         assert url.startswith("https://")
@@ -264,34 +265,6 @@ def test_over_https(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
         aggregator = HttpAggregator(url, patience=20)
         assert len(aggregator.key()) == 64
         aggregator.shut()
-
-
-def _self_signed(folder: Path) -> tuple[str, str]:
-    """A certificate for this machine, and its key."""
-    import datetime
-    import ipaddress
-
-    from cryptography import x509
-    from cryptography.hazmat.primitives import hashes, serialization
-    from cryptography.hazmat.primitives.asymmetric import ec
-
-    private = ec.generate_private_key(ec.SECP256R1())
-    name = x509.Name([x509.NameAttribute(x509.NameOID.COMMON_NAME, "an aggregator")])
-    now = datetime.datetime.now(datetime.UTC)
-    address = x509.SubjectAlternativeName([x509.IPAddress(ipaddress.ip_address("127.0.0.1"))])
-    made = (
-        x509.CertificateBuilder(name, name, private.public_key(), x509.random_serial_number())
-        .not_valid_before(now - datetime.timedelta(days=1))
-        .not_valid_after(now + datetime.timedelta(days=1))
-        .add_extension(address, critical=False)
-        .sign(private, hashes.SHA256())
-    )
-    pem = serialization.Encoding.PEM
-    plain = private.private_bytes(pem, serialization.PrivateFormat.PKCS8, serialization.NoEncryption())
-    (folder / "certificate.pem").write_bytes(made.public_bytes(pem))
-    (folder / "certificate.key").touch(0o600)
-    (folder / "certificate.key").write_bytes(plain)
-    return str(folder / "certificate.pem"), str(folder / "certificate.key")
 
 
 def test_an_owner_sends_nothing_to_an_address_with_another_key(pair: Pair) -> None:

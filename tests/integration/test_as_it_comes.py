@@ -56,6 +56,12 @@ def ragged(path: Path) -> None:
     path.write_text("\n".join([rows[0], rows[1] + ",more,and more", *rows[2:], ",", "", ',"x']) + "\n")
 
 
+def with_ends(path: Path) -> None:
+    """Excel's own word for the separator, one more at the end of every line, empty lines at the end of the file."""
+    rows = lines(";", spell(False, "%Y-%m-%d"), "\r\n")
+    path.write_bytes(("sep=;\r\n" + rows.replace("\r\n", ";\r\n") + ";;;;;;\r\n\r\n").encode())
+
+
 def late_keys(path: Path) -> None:
     rows = [dict(zip(NAMES, (one, wage, str(born), *more, "public"), strict=True)) for one, wage, born, *more in PEOPLE]
     rows[0].pop("town"), rows[-1].update(new={"a": 1})
@@ -91,6 +97,7 @@ HABITS: dict[str, tuple[str, Callable[[Path], None], list[str]]] = {
     ),
     "tabs": ("a.tsv", plain("\t", "utf-8", False, "%Y-%m-%d"), TYPED),
     "ragged lines and broken quotes": ("a.csv", ragged, TYPED),
+    "a separator named, and one at the end of lines": ("a.csv", with_ends, TYPED),
     "JSON with late keys": ("a.ndjson", late_keys, [*TYPED, *TEXTS]),
     "Excel with days": ("a.xlsx", workbook, [*TYPED, "--table", "People"]),
     "bars": ("a.csv", plain("|", "utf-8", False, "%Y-%m-%d"), TYPED),
@@ -124,8 +131,10 @@ def register_and_ask(source: str, given: list[str], capsys: pytest.CaptureFixtur
         1,
         0,
     ]
-    assert main(["check", "people.toml", "--steward", "--json"]) == 0
-    return dict(json.loads(capsys.readouterr().out)["private"])
+    checked = main(["check", "people.toml", "--steward", "--json"])
+    private = dict(json.loads(capsys.readouterr().out)["private"])
+    assert main(["register", "people.toml"]) == checked  # of a server, whose rows may be others now, a refusal
+    return private
 
 
 @pytest.mark.parametrize("habit", HABITS)
@@ -136,7 +145,7 @@ def test_a_file_of_this_habit(habit: str, home: Path, capsys: pytest.CaptureFixt
     assert private["unread"] == {"wage": int("ragged" in habit), "born": 0}
     broken = {"lines with cells too many or too few": 3, "lines with quotes out of place": 1}
     assert {name: count for name, count in private["lines"].items() if count} == (broken if "ragged" in habit else {})
-    assert private["without_id"] == ("late keys" in habit) + 2 * ("ragged" in habit)
+    assert private["without_id"] == ("late keys" in habit) + 2 * ("ragged" in habit) + ("end of lines" in habit)
 
 
 def test_a_wrong_dialect_is_counted_for_the_steward(home: Path, capsys: pytest.CaptureFixture[str]) -> None:
@@ -170,10 +179,10 @@ def test_init_proposes_by_the_first_line_and_loses_nothing(
     home: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
     (home / "a.csv").write_bytes(lines(";", spell(True, "%d.%m.%Y")).replace("town", "größe").encode("cp1252"))
-    monkeypatch.setattr("epsilons.cli.commands.file._terminal", lambda: True)
+    monkeypatch.setattr("epsilons.cli.commands.init._terminal", lambda: True)
     dialect = ["", "", "", "no", ".", "%d.%m", ""]  # two wrong answers are asked for again
     types = ["no type", "float", "date", "", ""]
-    levels = ["-", "high", "0.2", "-", "", "mine", "mine=0.3", ""]
+    levels = ["high", "standard=0.2, public=public, mine=0.3"]
     answers = [*dialect, *types, *levels, "0,2000", "none", "3"]
     monkeypatch.setattr("sys.stdin", io.StringIO("\n".join(answers) + "\n"))
     assert main(["init", "a.csv", "--person", "id", "--preferences", "privacy"]) == 0, capsys.readouterr().err
@@ -183,6 +192,31 @@ def test_init_proposes_by_the_first_line_and_loses_nothing(
     assert made["types"] == {"wage": "float", "born": "date"}
     assert made["preferences"]["levels"] == {"standard": 0.2, "public": "public", "mine": 0.3}
     assert (made["bounds"], made["rows_per_person"]) == ({"wage": [0, 2000]}, 3)
+
+
+def test_init_off_a_terminal_writes_what_it_knows_and_says_what_it_does_not(
+    home: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    (home / "a.csv").write_bytes(lines(";", spell(True, "%d.%m.%Y")).replace("town", "größe").encode("cp1252"))
+    given = ["init", "a.csv", "--person", "id", "--preferences", "privacy", "--level", "public=public"]
+    assert main([*given, "--type", "wage=float"]) == 0
+    told, text = " ".join(capsys.readouterr().err.split()), (home / "people.toml").read_text()
+    assert "separator ';'" in told
+    assert "Guessed, and left as a comment: decimal ',', dates '%d.%m.%Y'." in told
+    assert "which no first line can tell: born, größe, code." in told
+    made = tomllib.loads(text)
+    assert made["dialect"] == {"separator": ";", "encoding": "cp1252"}
+    assert made["types"] == {"wage": "float"}
+    # What is a comment becomes what is meant by taking its sign away.
+    edited = text.replace("# decimal", "decimal").replace("# dates", "dates").replace('# "größe" =', '"größe" =')
+    guessed = {"separator": ";", "encoding": "cp1252", "decimal": ",", "dates": "%d.%m.%Y"}
+    assert tomllib.loads(edited)["dialect"] == guessed
+    assert tomllib.loads(edited)["types"] == {"wage": "float", "größe": "text"}
+    # Scripts take the guess, or a part of it, by a word.
+    for more, wanted in ((["--yes"], guessed), (["--yes", "--dialect", "decimal=."], guessed | {"decimal": "."})):
+        assert main([*given, "--force", *more]) == 0
+        assert "Guessed" not in capsys.readouterr().err
+        assert tomllib.loads((home / "people.toml").read_text())["dialect"] == wanted
 
 
 def test_another_dialect_is_another_version(home: Path, capsys: pytest.CaptureFixture[str]) -> None:

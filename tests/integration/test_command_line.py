@@ -391,7 +391,7 @@ def test_a_first_file_is_not_written_with_a_mistake(
 
 @steward
 def test_bounds_that_are_no_pair_are_asked_for_again(home: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("epsilons.cli.commands.file._terminal", lambda: True)
+    monkeypatch.setattr("epsilons.cli.commands.init._terminal", lambda: True)
     monkeypatch.setattr("sys.stdin", io.StringIO("many\n9,1\n0,50\n\nno\n2\n"))
     init = ("init", "wages.parquet", "--out", "asked.toml", "--person", "id", "--preferences", "privacy")
     done = run(home, *init, *LEVELS)
@@ -404,11 +404,16 @@ def test_bounds_that_are_no_pair_are_asked_for_again(home: Path, monkeypatch: py
 
 @steward
 def test_levels_are_asked_for_with_what_an_empty_answer_does(home: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("epsilons.cli.commands.file._terminal", lambda: True)
-    monkeypatch.setattr("sys.stdin", io.StringIO("\n0.3\n-\n\n\n\n\n\n"))
+    monkeypatch.setattr("epsilons.cli.commands.init._terminal", lambda: True)
+    monkeypatch.setattr(
+        "sys.stdin",
+        io.StringIO("open\nstrict=0.05, standard = 0.3,none=0\nstrict=0.05, standard = 0.3, public=public\n\n\n\n"),
+    )
     done = run(home, "init", "wages.parquet", "--out", "levels.toml", "--person", "id", "--preferences", "privacy")
     assert done.returncode == 0, done.stderr
-    assert "Epsilon of 'strict' (Enter: 0.05, -: no such level)" in done.stderr + done.stdout
+    assert "(Enter: strict=0.05, standard=0.2, open=1, public=public)" in done.stderr
+    assert "'open' is not a name and a value. As strict=0.05" in done.stderr
+    assert "'0' is not an epsilon. A number above 0, or public. As" in done.stderr
     levels = tomllib.loads((home / "levels.toml").read_text())["preferences"]["levels"]
     assert levels == {"strict": 0.05, "standard": 0.3, "public": "public"}
 
@@ -495,7 +500,7 @@ def test_an_empty_table_has_nobody(home: Path) -> None:
         (("plan", "people.toml", "linear-regression", "wage"), 5, "Features are given as a list"),
         (("kth-largest", "people.toml", "wage", "0"), 5, "0 for K is not allowed"),
         (("mean", "people.toml", "wage", "--gama", "3"), 2, "--gamma"),
-        (("mean", "people.toml", "wage", "--privacy", "group"), 5, "Groups have no budgets"),
+        (("mean", "people.toml", "wage", "--privacy", "group"), 5, "Group privacy takes --group-epsilons"),
         (("median", "people.toml", "wage", "--gamma", "99"), 5, "gamma"),
         (("linear-regression", "people.toml", "wage", "age"), 5, "Column 'age' has no bounds"),
     ],
@@ -545,11 +550,13 @@ EXAMPLES = (
     "mean",
     "median",
     "min",
+    "mode",
     "plan",
     "quantile",
     "relation",
     "sql",
     "sum",
+    "top",
     "variance",
 )
 
@@ -654,7 +661,9 @@ def test_looser_wishes_wait_for_an_act_that_names_how_many(tmp_path: Path) -> No
     assert run(tmp_path, "register", "people.toml").returncode == 0
     strict = document(tmp_path, "ledger", "show", "people.toml")["levels"][0]
     (tmp_path / "people.toml").write_text(loose)
-    seen = document(tmp_path, "check", "people.toml")["enrolment"]
+    checked = run(tmp_path, "check", "people.toml", "--json")
+    assert checked.returncode == 7, "as registering would"
+    seen = json.loads(checked.stdout)["enrolment"]
     assert seen["pending"] == strict["people"] > 0
     for former in ("register", "sync"):
         refused = run(tmp_path, former, "people.toml")
@@ -835,9 +844,9 @@ def test_many_levels_are_not_listed(tmp_path: Path) -> None:
     assert document(tmp_path, "check", "people.toml")["levels"] is None
     (tmp_path / "people.toml").write_text(head.replace("ceiling = 100\n", "") + '[preferences]\ncolumn = "pay"\n')
     refused = run(tmp_path, "check", "people.toml")
-    assert refused.returncode == 0
+    assert refused.returncode == 3
     assert "Registering would be refused: An epsilon is above the ceiling of 10." in refused.stdout
     assert "7.26" not in refused.stdout + refused.stderr
-    assert document(tmp_path, "check", "people.toml")["levels"] == []
+    assert json.loads(run(tmp_path, "check", "people.toml", "--json").stdout)["levels"] == []
     refused = run(tmp_path, "register", "people.toml")
     assert (refused.returncode, "ceiling" in refused.stderr, "7.26" in refused.stderr) == (3, True, False)

@@ -11,6 +11,8 @@ import io
 import json
 import os
 import re
+import shutil
+import subprocess
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
@@ -310,3 +312,87 @@ def test_a_person_without_javascript_pastes_the_link_and_chooses(world: tuple[st
     assert "95% interval" in steward.page.inner_text("main")
     steward.close()
     person.close()
+
+
+def test_two_columns_and_several_quantiles_are_asked_as_one_types(
+    servers: Servers, browser: Any, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A second column appears where there is one, the plan with it; what is copied asks the same in three ways."""
+    file = declare_levels(tmp_path)
+    url, key = servers.start(file)[0], key_for(file, "office", "analyst")
+    monkeypatch.setenv("EPSILONS_KEY", key)
+    for place, how in enumerate((DESK, PHONE)):
+        tab = Tab(browser, **how)
+        enter(tab, url, key)
+        tab.page.wait_for_url("**/data")
+        ask(tab, "mean", "wage")
+        assert not tab.page.is_visible("#other")
+        tab.page.select_option("#statistic", ["covariance", "correlation"][place])
+        tab.page.wait_for_selector("#plan [role=alert]:has-text('two columns')")
+        tab.page.select_option("#other", "age")
+        tab.page.wait_for_selector("#plan h2:has-text('with age')")
+        assert "Yes, ask it: ε 0.01" in tab.page.inner_text("#plan form button")
+        tab.page.click("summary >> nth=0")
+        tab.page.fill("#other_low", "18")
+        tab.page.wait_for_selector("#code-Python:has-text(\"'age': [18, 90\")", state="attached")
+        tab.check()
+        tab.page.click("#plan form button")
+        tab.page.wait_for_url(f"**/answers/{2 * place + 1}?*")
+        assert tab.page.locator("figure img").evaluate("image => image.naturalWidth") > 100
+        tab.check()
+        curl = tab.page.locator("#code-curl").text_content()
+        done = subprocess.run(["bash", "-c", curl], capture_output=True, text=True, check=True)
+        assert json.loads(done.stdout)["release"]["number"] == 2 * place + 1
+        for kind in ("Python", "SQL"):
+            with contextlib.redirect_stdout(io.StringIO()) as said:
+                exec(tab.page.locator(f"#code-{kind}").text_content(), {})
+            assert f"release {2 * place + 1} of" in said.getvalue()
+        ask(tab, "quantile", "wage")
+        tab.page.click("summary >> nth=0")
+        tab.page.fill("#q", ["0.25, 0.5, 0.75", "0,1 0,9"][place])
+        tab.page.wait_for_selector(f"#plan h2:has-text('{['0.25, 0.5, 0.75', '0.1, 0.9'][place]}')")
+        tab.page.click("#plan form button")
+        tab.page.wait_for_url(f"**/answers/{2 * place + 2}?*")
+        tab.page.click("text=The answer, as a table")
+        assert tab.page.locator("figure tbody tr").count() == 3 - place
+        tab.check()
+        tab.close()
+
+
+def test_after_a_loss_a_person_consents_anew_on_their_page(servers: Servers, browser: Any, tmp_path: Path) -> None:
+    file = declare_levels(tmp_path)
+    ledger, copy = tmp_path / "pay.ledger", tmp_path / "copy"
+    with eps.Dataset.from_toml(tmp_path / "pay.toml") as people:
+        people.ledger.copy(str(copy))
+        people.count(share=0.25)
+    shutil.copyfile(copy, ledger)
+    eps.ledger.open(f"sqlite:///{ledger}", accept_loss=True).close()
+    url = servers.start(file)[0]
+    steward = Tab(browser, **DESK)
+    enter(steward, url, key_for(file, "city", "steward"))
+    for how, number in ((PHONE, "3"), (DESK, "4")):
+        steward.page.goto(f"{url}/steward/pay")
+        steward.page.fill("#person", number)
+        steward.page.click("text=Make a personal link")
+        person = Tab(browser, **how)
+        person.page.goto(steward.page.inner_text("code.secret"))
+        person.page.wait_for_url("**/my")
+        assert "Records of this dataset's ledger were lost" in person.page.inner_text("[role=note]")
+        person.check()
+        # A level is asked about once more, and the page begins with that; no leaves everything as it was.
+        for yes in (False, True):
+            person.page.click("label.card:has-text('open')")
+            person.page.click("text=Save my choice")
+            person.page.wait_for_selector("h2 >> nth=0 >> text=Consent anew?")
+            assert person.page.locator("#anew").bounding_box()["y"] < person.page.viewport_size["height"]
+            person.check()
+            person.page.click("text=Yes, I consent anew" if yes else "text=No, leave it as it is")
+            person.page.wait_for_url("**/my?done=anew" if yes else "**/my")
+            assert person.page.inner_text("#now") == ("Now: open" if yes else "Now: strict")
+        assert "You consented anew." in person.page.inner_text("[role=status]")
+        assert person.page.locator("[role=note]").count() == 0
+        person.check()
+        person.close()
+    steward.close()
+    with eps.Dataset.from_toml(tmp_path / "pay.toml") as people:
+        assert [people.statement(number).left for number in (3, 5)] == [10**9, 0]

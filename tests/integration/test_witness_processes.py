@@ -12,6 +12,7 @@ import stat
 import subprocess
 import tempfile
 from collections.abc import Callable
+from contextlib import closing
 from pathlib import Path
 from random import Random
 
@@ -20,6 +21,7 @@ import pytest
 import epsilons.ledger
 from epsilons.errors import LedgerError
 from epsilons.guarantee import NANO
+from epsilons.ledger import moving
 from support.ledger_clients import run
 from support.ledger_copies import put_back
 from support.ledger_recount import balances
@@ -42,12 +44,14 @@ def roll_back_once(url: str, folder: Path, luck: Random, turn: int) -> None:
             "work": "ask again", "url": url, "anchor": str(folder / f"head {n}"), "name": n, "flags": str(flags),
             "questions": [f"{turn} of {n}"], "fault": luck.choice(PLACES), "armed": n in killed and f"{turn} of {n}",
         }
-        for n in sorted(range(CLIENTS), key=lambda n: n not in killed)  # those first, so that they are killed first
+        for n in range(CLIENTS)
     ]  # fmt: skip
-    names = [n for n in range(CLIENTS) if n not in killed]
-    rolling = {"work": "roll back", "url": url, "anchor": str(folder / "rolling"), "flags": str(flags), "names": names}
+    rolling = {
+        "work": "roll back", "url": url, "anchor": str(folder / "rolling"), "flags": str(flags),
+        "names": list(range(CLIENTS)),  # also those that are to be killed: one that is late would be refused instead
+    }  # fmt: skip
     ((*told, _),) = run([[*jobs, rolling]])
-    for n, one in zip([job["name"] for job in jobs], told, strict=True):
+    for n, one in enumerate(told):
         after = [words for words in one["notes"] if words[0] == "refused"]
         assert one["end"] == ("killed" if n in killed else "ended"), one
         assert after == ([] if n in killed else [["refused", "as it is"], ["refused", "opened anew"]]), one
@@ -101,15 +105,21 @@ def test_a_hundred_of_a_hundred_rollbacks_are_refused(
 
 
 def test_another_user_of_the_computer_reads_nothing() -> None:
-    """Neither of the witness nor of the ledger, in a folder that everybody can enter."""
+    """Of the witness, the ledger, its backups and what they replace, in a folder that everybody can enter."""
     folder = Path(tempfile.mkdtemp(prefix="epsilons-test-"))
     try:
         folder.chmod(0o755)
         (folder / "for everybody").touch(0o644)
         with running(folder) as (address, _):
-            begin(f"sqlite:///{folder}/people.ledger", address)
+            url = f"sqlite:///{folder}/people.ledger"
+            begin(url, address)
+            with closing(epsilons.ledger.open(url)) as book:
+                moving.back_up(book, str(folder / "a.backup"))
+            moving.restore(str(folder / "a.backup"), url)[0].close()
+            moving.move(url, f"{url}.new").close()
             own = {one.name: stat.S_IMODE(one.stat().st_mode) for one in folder.iterdir() if one.is_file()}
             assert own.keys() >= {"witness.store", "witness.store-wal", "witness.key", "people.ledger"}
+            assert own.keys() >= {"a.backup", "people.ledger.replaced-1", "people.ledger.new"}
             assert {mode for name, mode in own.items() if name != "for everybody"} == {0o600}
             if os.geteuid() != 0 or shutil.which("setpriv") is None:
                 pytest.skip("only root can become another user here")

@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 
 from epsilons.collection.reports import write_reports
 from epsilons.service.aggregator import ROUTES, AggregatorApp
-from support.collections_world import World, dump, sqlite_urls, survey
+from support.collections_world import World, dump, fill, sqlite_urls, survey
 from support.lengths import examples
 
 TOKEN = "5" * 64
@@ -76,7 +76,7 @@ def test_no_request_fails_and_none_gets_in_without_the_token(
     if body and twist[0] < 5_000:
         body[twist[0] % len(body)] ^= twist[1]
     identity = here.world.collection.id if cut % 5 else bytes(32)
-    path = route.path.replace("([0-9a-f]{64})", identity.hex()).replace("([0-9]{1,3})", str(number))
+    path = fill(route, identity, number)
     closed = method == route.method and route.token and token != TOKEN.encode()
     before = dump(here.world.stores[0]) if closed else None
     status, media, reply = here.ask(method, path, token, bytes(body))

@@ -16,7 +16,7 @@ from epsilons.engines.base import SOURCE, Schema
 from epsilons.engines.duckdb import DuckDB
 from epsilons.engines.trees import table
 from epsilons.errors import DataError
-from support.changing import Schedule, race
+from support.changing import KINDS, Schedule, race
 
 QUICK, LONG = 12, 1_000
 
@@ -45,12 +45,17 @@ def test_a_source_that_another_process_writes_is_read_once(tmp_path: Path) -> No
     assert race(tmp_path, 8) >= 4
 
 
+@pytest.mark.integration
+def test_a_table_of_a_server_that_changes_meanwhile_is_read_once(tmp_path: Path, postgres_server: str) -> None:
+    hold_many(tmp_path, 3, 17, kinds=("server",), server=postgres_server)
+
+
 @pytest.mark.soak
 @pytest.mark.figure("figure_17")
 def test_a_thousand_sources_that_change_meanwhile_are_read_once(
-    tmp_path: Path, record_property: Callable[[str, Any], None]
+    tmp_path: Path, postgres_server: str, record_property: Callable[[str, Any], None]
 ) -> None:
-    hold_many(tmp_path, LONG, int.from_bytes(os.urandom(4), "little"))
+    hold_many(tmp_path, LONG, int.from_bytes(os.urandom(4), "little"), kinds=(*KINDS, "server"), server=postgres_server)
     assert race(_fresh(tmp_path, LONG), 200) >= 100
     record_property("size", LONG)
 

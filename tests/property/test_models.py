@@ -12,7 +12,8 @@ from hypothesis import strategies as st
 import epsilons as eps
 from epsilons.statistics.base import Scope
 from epsilons.statistics.covariance import Correlation, Covariance
-from epsilons.statistics.regression import LinearRegression, LogisticRegression
+from epsilons.statistics.logistic import LogisticRegression
+from epsilons.statistics.regression import LinearRegression
 from epsilons.summaries import arrays
 from epsilons.summaries.arrays import Rows
 from epsilons.testing import seeded

@@ -124,6 +124,9 @@ def meeting(engine: DuckDB, text: str) -> list[int]:
         ("NOT flag = FALSE", [0, 2]),
         ("born >= '2000-03-01'", [2, 5]),
         ("born = '2000-02-29'", [0]),
+        ("at >= '2000-02-29 23:59:59'", [0, 2]),
+        ("HOUR(at) = 23", [0, 2]),
+        ("DAY(at) = '0001-01-01'", [1, 5]),
         ("(age > 17 OR flag = FALSE) AND NOT (union = 'no')", [3, 5]),
     ],
 )
@@ -249,6 +252,9 @@ HOSTILE = [
     "EXTRACT(MONTH FROM born + 1) = 2", "EXTRACT(MONTH FROM (SELECT 1)) = 2", "EXTRACT('month' FROM 5) = 2",
     "date_trunc('month', born) = '2000-02-01'", "strftime(born, '%Y') = '2000'", "MINUTE(born) = 1",
     "MONTH(born) OVER () = 1", "sys.MONTH(born) = 1", "WEEKDAY(born, born) = 'Monday'", "MONTH(born) = NULL",
+    "HOUR(at) = '9'", "HOUR(at) = '2000-02-29'", "at = '24:00'", "at = 'now'",
+    "at = 'infinity'", "at = '2000-02-29 24:00:01'", "at = '2000-02-30'", "at AT TIME ZONE 'UTC' = 1", "at = 5",
+    "at > TIMESTAMP '2000-01-01'", "at = born", "HOUR(at) + 1 = 2", "epoch(at) = 0", "at::DATE = '2000-01-01'",
 ]  # fmt: skip
 #: Patterns that could cost more on one person's text than on all others', or mean one thing here and another there.
 PATTERNS = [
@@ -324,7 +330,9 @@ PIECES = [
     "age = 1", "union = 'a'", "age IN (1, 2)", "wage > 0.5", "NOT (", "SYMMETRIC", "COLLATE", "INTERVAL",
     "DATE '2000-01-01'", "MONTH(", "MONTH(born)", "YEAR(born) = 2000", "WEEK(born) = '2000-W09'", "WEEKDAY(born)",
     "EXTRACT(DAY FROM born)", "EXTRACT(", "HOUR(born)", "QUARTER(age)", "'2000-02'", "'Monday'", "'2000-Q1'",
-    "MONTH(born) = 2", "WEEKDAY(born) IN ('Monday')", "DAY(born) < '2000-03-01'", "NOT QUARTER(born) = 4",
+    "MONTH(born) = 2", "HOUR(at) = 23", "HOUR(at)", "at",
+    "at < '2000-02-29 23:59:59'", "DAY(at) = '2000-02-29'", "'2000-02-29T23:59:59Z'",
+    "WEEKDAY(born) IN ('Monday')", "DAY(born) < '2000-03-01'", "NOT QUARTER(born) = 4",
 ]  # fmt: skip
 ALLOWED = (
     exp.BitwiseAnd, exp.BitwiseOr, exp.Not, exp.Paren, exp.EQ, exp.NEQ, exp.LT, exp.LTE, exp.GT, exp.GTE, exp.In,
@@ -342,6 +350,7 @@ def hostile_texts(seed: int, number: int) -> Iterator[str]:
             yield " ".join(random.choices(PIECES, k=random.randint(1, 12)))
         elif kind < 0.8:  # a condition with a piece put in, taken out or swapped
             whole = ["age = 1 AND union LIKE 'a%'", "NOT ( wage > 1.5 OR age IN ( 1 , 2 ) )"]
+            whole += ["HOUR( at ) BETWEEN 9 AND 17 AND NOT ( at >= '2000-01-01 00:00:00' OR YEAR( at ) = 2000 )"]
             whole += ["NOT MONTH( born ) IN ( 2 , '2000-03' ) OR WEEKDAY( born ) >= 'Monday'"]
             words = random.choice(whole).split(" ")
             for _ in range(random.randint(1, 3)):
@@ -439,6 +448,18 @@ def test_the_part_is_named_and_no_literal_is_quoted(text: Any, part: str) -> Non
     assert caught.value.what == f"The condition is not one that can be asked: {part}."
     assert FIXED.match(str(caught.value))
     assert "secret" not in str(caught.value)
+
+
+def test_a_name_with_blanks_or_signs_is_shown_in_its_double_quotes() -> None:
+    schema = Schema([Column("age", "number", 0, 99), Column("Wage (EUR)", "number", bits=64)])
+    for text in ("wage (eur) > 5", 'Wage (EUR) > 5 AND "Wage (EUR)" < 9'):
+        with pytest.raises(PlanError) as caught:
+            parse(text, schema)
+        assert 'Try: "Wage (EUR)", in double quotes; of a CSV file' in str(caught.value)
+    for text in ("age = 3 3", '"Wage (EUR)" = 3 3'):
+        with pytest.raises(PlanError, match="Try: age >= 18 AND region"):
+            parse(text, schema)
+    assert parse('"Wage (EUR)" > 5', schema).text == '"Wage (EUR)" > 5.0'
 
 
 def test_nothing_is_read_before_the_check() -> None:

@@ -1,6 +1,7 @@
 """Neighbouring tables cannot be told apart by what is refused, by its words, or by what it costs.
 
-The short form asks 200 questions of 5 pairs of tables, the long one (soak) four questions of each of 5,000 pairs.
+The short form asks 200 questions of 5 pairs of tables, the long one (soak) four questions of each of 5,000 pairs, that
+are files of text, sheets and tables of a server as well.
 `tests/integration/test_spark.py` asks Spark as well.
 """
 
@@ -8,11 +9,13 @@ from __future__ import annotations
 
 import os
 from collections.abc import Callable
+from pathlib import Path
 from typing import Any
 
 import pytest
 
 import epsilons as eps
+from support.forms import Forms
 from support.refusals import compare, some_call_of_days
 
 
@@ -28,12 +31,25 @@ def test_questions_of_days_and_of_two_columns_tell_no_neighbours_apart() -> None
     assert answered > 20
 
 
+def test_neighbouring_files_are_told_apart_no_more_than_tables(tmp_path: Path) -> None:
+    for place, form in enumerate(Forms(tmp_path).all()):
+        refused, answered = compare(1, 12, 9 + place, [form])
+        assert refused > 0
+        assert answered > 0
+
+
+@pytest.mark.integration
+def test_neighbouring_tables_of_a_server_are_not_told_apart(tmp_path: Path, postgres_server: str) -> None:
+    assert min(compare(2, 8, 11, [Forms(tmp_path, postgres_server).table])) > 0
+
+
 @pytest.mark.soak
 @pytest.mark.figure("figure_7_duckdb")
 def test_twenty_thousand_questions_tell_no_neighbours_of_five_thousand_apart(
-    record_property: Callable[[str, Any], None],
+    tmp_path: Path, postgres_server: str, record_property: Callable[[str, Any], None]
 ) -> None:
-    refused, answered = compare(5_000, 4, int.from_bytes(os.urandom(4), "little"))
+    forms = Forms(tmp_path, postgres_server).all()
+    refused, answered = compare(5_000, 4, int.from_bytes(os.urandom(4), "little"), forms, one_each=True)
     assert refused + answered == 20_000
     assert min(refused, answered) > 4_000
     record_property("size", 5_000)

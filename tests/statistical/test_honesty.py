@@ -200,6 +200,17 @@ def test_a_stated_error_knows_of_two_camps(monkeypatch: pytest.MonkeyPatch) -> N
     assert measure(CAMPS, 60, 3, asked).too_small(SELDOM) > most_too_small(60)
 
 
+#: Most answers state no error. Where noise made it look as if a side were shown they did, 2 to 3 times too small.
+ONE_SIDED = Setting("median", "three", 450, "two points", relation=1.0, more={"for_interval": 0.4})
+#: All people together weigh too little for an error; noise made them look heavier in one answer of sixty.
+LIGHT = Setting("median", "few open", 514, "skewed", relation=1.0, more={"for_interval": 0.4})
+
+
+def test_an_error_that_is_stated_seldom_is_not_too_small() -> None:
+    assert measure(ONE_SIDED, 60, 8).too_small(0.0) <= most_too_small(60)
+    assert measure(LIGHT, 60, 7).unstated == 1
+
+
 #: Totals that stay too small, of people who weigh the less the more they have: what is left out is more than it seems.
 LEAVING_OUT = [
     Setting("count", "three", fraction=0.15, relation=-1, mechanism="stretching"),

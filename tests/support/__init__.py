@@ -4,6 +4,7 @@
 |---|---|
 | the definitions, slow and obvious | `brute_force`, `rows`, `replacing`, `listing`, `local_truth` |
 | inputs | `small_worlds` (every loss can be computed), `small_tables`, `tables`, `many_rows`, `wages`, `hostile` |
+| tables as files of text, sheets and tables of a server | `forms`, `workbooks`, `changing` |
 | settings of the papers | `settings` |
 | bugs on purpose, and frozen noise | `planted`, `frozen` |
 | the figures that `make soak` writes to docs/reliability.md | `figures` |
@@ -13,6 +14,7 @@
 | Spark | `spark_session`, `spark_questions`, `spark_losses` |
 | collections | `collections_world`, `aggregator_processes` |
 | processes that are killed at a named place | `faults` |
+| services: certificates, requests from their OpenAPI documents | `certificates`, `described` |
 """
 
 import os

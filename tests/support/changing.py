@@ -19,14 +19,15 @@ from epsilons.errors import DataError
 from epsilons.ledger.identity import digests
 from epsilons.storage import base
 from support.snapshots import SALT, opened, register, rows_each, rows_of
-from support.workbooks import write_workbook
+from support.workbooks import write_open_document, write_workbook
 
 
 class Changing:
-    """A source that says how it is opened, and how it becomes another one."""
+    """A source that says how it is opened, and how it becomes another one; `server` is PostgreSQL's address."""
 
-    def __init__(self, folder: Path) -> None:
+    def __init__(self, folder: Path, server: str = "") -> None:
         self.folder = folder
+        self.address = server
 
     def parquet(self, held: pa.Table) -> Any:
         made = self.folder / "made.parquet"
@@ -58,6 +59,22 @@ class Changing:
             self.folder / "people.xlsx", {"one": [["id", "x"], *zip(*held.to_pydict().values(), strict=True)]}
         )
 
+    def sheet(self, held: pa.Table) -> Any:
+        return write_open_document(
+            self.folder / "people.ods", {"one": [["id", "x"], *zip(*held.to_pydict().values(), strict=True)]}
+        )
+
+    def server(self, held: pa.Table) -> Any:
+        import psycopg
+
+        with psycopg.connect(self.address) as connection:
+            connection.execute("DROP TABLE IF EXISTS changing")
+            connection.execute("CREATE TABLE changing (id int, x int)")
+            with connection.cursor().copy("COPY changing FROM STDIN") as copy:
+                for row in held.to_pylist():
+                    copy.write_row((row["id"], row["x"]))
+        return self.address
+
     def database(self, held: pa.Table) -> Any:
         made = self.folder / "made.duckdb"
         with duckdb.connect(str(made)) as connection:
@@ -72,16 +89,18 @@ class Changing:
         return connection.sql("FROM people")
 
 
-KINDS = ("parquet", "parquet_of_arrow", "csv", "lines", "transcoded", "workbook", "database", "relation")
+KINDS = ("parquet", "parquet_of_arrow", "csv", "lines", "transcoded", "workbook", "sheet", "database", "relation")
 OPTIONS: dict[str, dict[str, Any]] = {
     "csv": {"types": {"id": "int", "x": "int"}},
     "lines": {"types": {"id": "int", "x": "int"}},
     "transcoded": {"types": {"id": "int", "x": "int"}, "dialect": {"separator": ";", "encoding": "utf-16"}},
     "workbook": {"types": {"id": "int", "x": "int"}},
+    "sheet": {"types": {"id": "int", "x": "int"}},
+    "server": {"table": "changing"},
     "database": {"table": "people"},
 }
-#: What is opened stays what it was: lines are copied then, a database is held.
-HELD = ("csv", "lines", "transcoded", "workbook", "database")
+#: What is opened stays what it was: lines and tables of a server are copied then, a database is held.
+HELD = ("csv", "lines", "transcoded", "workbook", "sheet", "server", "database")
 #: Steps of a registration, in their order.
 PLACES = (
     "source unread", "source read", "preferences read", "crowd counted", "snapshot written", "snapshot complete",
@@ -94,7 +113,8 @@ class Schedule:
     Every edition of the source says which one it is in every row, and has people of its own with any number of rows.
     """
 
-    def __init__(self, random: np.random.Generator, kinds: tuple[str, ...] = KINDS) -> None:
+    def __init__(self, random: np.random.Generator, kinds: tuple[str, ...] = KINDS, server: str = "") -> None:
+        self.server = server
         self.kind = str(random.choice(kinds))
         self.cap = int(random.integers(1, 4))
         self.changes = [place for place in PLACES if random.random() < 0.5]
@@ -111,7 +131,7 @@ class Schedule:
 
     def hold(self, folder: Path) -> None:
         """Register it: nobody above the cap, and everything from one reading."""
-        source, now, read = Changing(folder), 0, 0
+        source, now, read = Changing(folder, self.server), 0, 0
         given = getattr(source, self.kind)(self.editions[0])
 
         def change(place: str) -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Any
@@ -12,8 +13,11 @@ from epsilons.collection import Aggregator, Collection, Coordinator, OwnerClient
 from epsilons.collection.proof import P, ReportShape, Words, to_words
 from epsilons.collection.reports import STORED, Report, explicit_place, split_vector, uniform_words
 from epsilons.collection.sealing import OpeningKey, SealingKey, purpose
+from epsilons.collection.store import TABLES as STORE_TABLES
 from epsilons.local import SamplingPrivacy, Survey
 from epsilons.noise import Entropy, system
+from epsilons.service.aggregator import Route
+from epsilons.storage.base import name_tables
 
 #: At this epsilon a discrete Laplace draw is other than 0 with probability below 2^-1000: sums show exact counts.
 NO_NOISE = 700.0
@@ -31,8 +35,18 @@ def paper_survey(count: int = 3, sampling: str = "0.45") -> Survey:
     return Survey("Which one?", options(count), SamplingPrivacy(count, sampling))
 
 
+def fill(route: Route, collection: bytes, number: int) -> str:
+    """The path of a route."""
+    return re.sub(
+        r"\(\?P<(\w+)>[^()]*\)", lambda part: {"collection": collection.hex()}.get(part[1], str(number)), route.path
+    )
+
+
 class World:
-    """K aggregators with their stores; `restart` is what remains of one after its process ended."""
+    """K aggregators with their stores; `restart` is what remains of one after its process ended.
+
+    `witness` may be a folder, for a head of each.
+    """
 
     def __init__(
         self,
@@ -43,8 +57,9 @@ class World:
         neighbors: str = "absent",
         kind: type[Aggregator] = Aggregator,
         entropy: Callable[[], Entropy] = system,
+        witness: Any = None,
     ) -> None:
-        self.urls, self.kind, self.entropy = list(urls), kind, entropy
+        self.urls, self.kind, self.entropy, self.witness = list(urls), kind, entropy, witness
         self.keys = [OpeningKey.fresh() for _ in urls]
         self.stores = [Store(url) for url in urls]
         self.aggregators = [self._make(place) for place in range(len(urls))]
@@ -55,9 +70,11 @@ class World:
         self.client = OwnerClient(self.collection)
 
     def _make(self, place: int) -> Aggregator:
-        return self.kind(self.stores[place], self.keys[place], entropy=self.entropy)
+        witness = self.witness / f"{place}.head" if isinstance(self.witness, Path) else self.witness
+        return self.kind(self.stores[place], self.keys[place], entropy=self.entropy, witness=witness)
 
     def restart(self, place: int) -> None:
+        self.aggregators[place].shut()
         self.stores[place].close()
         self.stores[place] = Store(self.urls[place])
         self.aggregators[place] = self._make(place)
@@ -71,7 +88,8 @@ class World:
                 self.coordinator.close(number)
 
     def close(self) -> None:
-        for store in self.stores:
+        for aggregator, store in zip(self.aggregators, self.stores, strict=True):
+            aggregator.shut()
             store.close()
 
 
@@ -79,13 +97,25 @@ def sqlite_urls(folder: Path, count: int = 3) -> list[str]:
     return [f"sqlite:///{folder}/{number}.store" for number in range(count)]
 
 
+#: The tables of a store.
+TABLES = name_tables(STORE_TABLES)
+
+
 def dump(store: Store) -> dict[str, list[tuple[Any, ...]]]:
     """Everything that a store holds."""
-    names = ("identity", "collections", "closings", "reports", "batches")
     with store.read() as connection:
         return {
-            name: sorted(map(tuple, connection.execute(f"SELECT * FROM {name}").fetchall()), key=repr) for name in names
+            name: sorted(map(tuple, connection.execute(f"SELECT * FROM {name}").fetchall()), key=repr)
+            for name in TABLES
         }
+
+
+def put_back(store: Store, dumped: dict[str, list[tuple[Any, ...]]]) -> None:
+    """These tables of a store are what they were, behind its aggregator's back."""
+    with store.write() as connection:
+        for name, rows in dumped.items():
+            connection.execute(f"DELETE FROM {name}")
+            connection.insert_many(name, rows)
 
 
 def evaluate(points: Sequence[int], values: Sequence[int], at: int) -> int:

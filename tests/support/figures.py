@@ -67,7 +67,7 @@ FIGURES = {
     ),
     "figure_4_tables": Figure(
         4,
-        "the same on tables, with several rows a person, conditions and groups",
+        "the same on tables, with several rows a person, conditions, groups, parts of dates and pairs of columns",
         "random pairs",
     ),
     "figure_5": Figure(
@@ -83,7 +83,8 @@ FIGURES = {
     ),
     "figure_7_duckdb": Figure(
         7,
-        "a question, often a wrong one, to neighbouring tables: same status, same text, same charge",
+        "a question, often a wrong one, to neighbouring tables, which are frames, files of text, sheets or tables of a "
+        "server: same status, same text, same charge",
         "pairs of tables, 4 questions to each",
     ),
     "figure_7_spark": Figure(
@@ -114,6 +115,19 @@ FIGURES = {
         "goes forward and back",
         "steps",
     ),
+    "figure_11_schedules": Figure(
+        11,
+        "random schedules of dropouts, replays, retries, cheaters, restarts, and stores that are put back: no answer "
+        "counted twice, none lost that everyone acknowledged, no batch below the minimum, no sum drawn again, every "
+        "older store refused",
+        "schedules",
+    ),
+    "figure_11_views": Figure(
+        11,
+        "what any all but one of 2 to 5 aggregators hold of 20,000 owners with each answer, by chi-square: uniform, "
+        "and the same whatever the answer",
+        "views",
+    ),
     "figure_12_gateway": Figure(
         12,
         "requests to a gateway, made up from its OpenAPI document, by every role: no fault of its own, refusals in one "
@@ -125,10 +139,16 @@ FIGURES = {
         "forms and addresses of a gateway's pages, with fields that nobody means: no fault of its own",
         "forms",
     ),
+    "figure_12_aggregator": Figure(
+        12,
+        "requests to an aggregator, made up from its OpenAPI document, by its coordinator and by others: no fault of "
+        "its own, and nothing changed by who has no token",
+        "requests",
+    ),
     "figure_12_witness": Figure(
         12,
-        "requests to a witness, signed by its ledgers, by others and by nobody, changed and cut: no fault of its own, "
-        "and no head that goes back or that its ledger did not sign",
+        "requests to a witness, made up from its OpenAPI document, and signed by its ledgers, by others and by nobody, "
+        "changed and cut: no fault of its own, and no head that goes back or that its ledger did not sign",
         "requests",
     ),
     "figure_13_gateway": Figure(
@@ -168,8 +188,9 @@ FIGURES = {
     ),
     "figure_17": Figure(
         17,
-        "sources that grow, shrink or are replaced while they are being registered: nobody above the cap, everything "
-        "from one reading; also while another process writes them",
+        "sources (files of text, sheets, databases, tables of a server) that grow, shrink or are replaced while they "
+        "are being registered: nobody above the cap, everything from one reading; also while another process writes "
+        "them",
         "schedules",
     ),
     "figure_18_papers": Figure(

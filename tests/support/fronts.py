@@ -41,13 +41,15 @@ def facts(entry: Entry, front: str) -> dict[str, Any]:
         return {"bounds_X": ([BOUNDS["age"][0]], [BOUNDS["age"][1]]), "features": ["age"], **classes}
     if entry.model:
         return {"features": ["age"], "bounds": BOUNDS}
+    if "among" in entry.own(front):
+        return {"among": [0, 1, 2], **({"k": 2} if "k" in entry.own(front) else {})}
     known: dict[str, Any] = {"bounds": BOUNDS["wage"], "q": 0.7, "edges": [0, 30, 100]}
     return {name: value for name, value in known.items() if name in entry.own(front)}
 
 
 def target(entry: Entry) -> str:
     """The column that is asked about."""
-    return "left" if entry.name in ("count", "logistic_regression") else "wage"
+    return "left" if entry.name in ("count", "logistic_regression", "mode", "top") else "wage"
 
 
 def data(entry: Entry) -> tuple[Any, ...]:

@@ -186,6 +186,16 @@ class Servers:
         self._forking.communicate()
 
 
+def open_office(steward: Path, office: Path, servers: Servers, name: str) -> None:
+    """Serve the dataset of `people.toml` in the steward's folder; in the analysts' a file of that name asks for it."""
+    gateway = steward / "gateway.toml"
+    gateway.write_text('store = "sqlite:///gateway.store"\ndatasets = ["people.toml"]\n')
+    (office / "office.key").touch(0o600)
+    (office / "office.key").write_text(key_for(gateway, "office"))
+    url, _ = servers.start(gateway)
+    (office / "people.toml").write_text(f'server = "{url}"\nname = "{name}"\nkey = "office.key"\n')
+
+
 def with_workers(file: Path, workers: int = 2) -> Path:
     """The same gateway in several processes."""
     file.write_text(f"workers = {workers}\n{file.read_text()}")

@@ -15,7 +15,7 @@ import subprocess
 import sys
 import tempfile
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping
 from contextlib import closing
 from fractions import Fraction
 from pathlib import Path
@@ -84,7 +84,7 @@ def ask_again(book: Ledger, job: dict[str, Any], note: Note) -> None:
     flags = Path(job["flags"])
     wait_for(flags / "copied")
     ask(book, job, note)
-    (flags / f"ready {job['name']}").touch()
+    _ready(flags, job["name"])
     wait_for(flags / "back")
     for turn in ("as it is", "opened anew"):
         try:
@@ -98,7 +98,7 @@ def ask_again(book: Ledger, job: dict[str, Any], note: Note) -> None:
 
 
 def roll_back(book: Ledger, job: dict[str, Any], note: Note) -> None:
-    """Copy the ledger, wait until clients have asked, and put the copy back."""
+    """Copy the ledger, wait until all clients have asked or are gone, and put the copy back."""
     from support.ledger_copies import copied, put_back
 
     flags, kept = Path(job["flags"]), copied(job["url"])
@@ -110,6 +110,10 @@ def roll_back(book: Ledger, job: dict[str, Any], note: Note) -> None:
     (flags / "back").touch()
     (flags / "newest").write_bytes(pickle.dumps(newest))
     note("back")
+
+
+def _ready(flags: str | Path, name: Any) -> None:
+    (Path(flags) / f"ready {name}").touch()
 
 
 def wait_for(path: Path) -> None:
@@ -125,9 +129,13 @@ def client(job: dict[str, Any], notes: Path) -> None:
         os.kill(job["test"], 0)  # raises once the test is gone: nobody would read on, and a long run must not go on
         os.write(file, (json.dumps(words) + "\n").encode())
 
-    book = epsilons.ledger.open(job["url"], witness=job.get("anchor"))
-    {"spend": spend, "ask": ask, "ask again": ask_again, "roll back": roll_back}[job["work"]](book, job, note)
-    book.close()
+    try:
+        book = epsilons.ledger.open(job["url"], witness=job.get("anchor"))
+        {"spend": spend, "ask": ask, "ask again": ask_again, "roll back": roll_back}[job["work"]](book, job, note)
+        book.close()
+    except Exception as error:
+        note("failed", repr(error))
+        raise
     note("done")
 
 
@@ -152,7 +160,7 @@ def start(job: dict[str, Any], notes: Path) -> int:
     return child
 
 
-def watch(children: Sequence[int]) -> list[str]:
+def watch(children: Mapping[int, dict[str, Any]]) -> list[str]:
     """Wait for all to end; a client that stands still at its place, where others may wait for it, is killed."""
     ends: dict[int, str] = {}
     while len(ends) < len(children):
@@ -160,6 +168,8 @@ def watch(children: Sequence[int]) -> list[str]:
             ended, status = os.waitpid(child, os.WUNTRACED | os.WNOHANG)
             if ended:
                 ends[child] = _end(child, status)
+                if flags := children[child].get("flags"):
+                    _ready(flags, children[child].get("name"))
         time.sleep(0.005)
     return [ends[child] for child in children]
 
@@ -179,7 +189,7 @@ def main() -> None:
     with tempfile.TemporaryDirectory() as folder:
         for number, jobs in enumerate(rounds):
             files = [Path(folder) / f"{number}-{place}" for place in range(len(jobs))]
-            children = [start({**job, "test": test}, file) for job, file in zip(jobs, files, strict=True)]
+            children = {start({**job, "test": test}, file): job for job, file in zip(jobs, files, strict=True)}
             ends = watch(children)
             lines = [[json.loads(x) for x in f.read_text().splitlines()] if f.exists() else [] for f in files]
             told.append([{"end": end, "notes": seen} for end, seen in zip(ends, lines, strict=True)])

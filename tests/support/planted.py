@@ -30,7 +30,7 @@ from epsilons.dataset import public
 from epsilons.dataset.attempt import Attempt
 from epsilons.dataset.table import Dataset
 from epsilons.engines import readings
-from epsilons.errors import DataError
+from epsilons.errors import DataError, PlanError
 from epsilons.guarantee import NANO, Guarantee
 from epsilons.measure import FEMTO, Measure
 from epsilons.mechanisms.base import Charges, Mechanism, Weighing, weighting_of
@@ -49,7 +49,7 @@ from epsilons.noise.pmf import gaussian_log_normaliser
 from epsilons.noise.segments import SegmentSampler
 from epsilons.preferences import Levels, roster_of
 from epsilons.statistics import gaussian, order
-from epsilons.statistics.additive import Laplace, Part
+from epsilons.statistics.additive import Additive, Laplace, Part
 from epsilons.statistics.base import Question, Rest, Weighting, proportional
 from epsilons.statistics.count import Count
 from epsilons.statistics.distributions import Axis, product_distribution
@@ -116,6 +116,49 @@ class ClaimToTheAuditor(Claim):
 
 
 @dataclass(frozen=True)
+class ClaimInRho(Claim):
+    """The same of a concentrated account, by rational arithmetic on sums and Gaussian noise."""
+
+    def holds(self) -> bool:
+        statistic, rate = self.question.statistic, self.question.rate
+        assert isinstance(self.mechanism, Weighing)
+        assert isinstance(statistic, Additive)
+        assert rate is not None
+        levels = roster_of(list(self.epsilons)).take_share(Fraction(1), rate)[0].levels
+        weighting = weighting_of(self.mechanism, self.question, levels)
+        variances = [law.variance for law in statistic.laws(self.question, weighting)]  # type: ignore[union-attr]
+        alone = {
+            x: [p[0].tolist() for p in statistic.tally(ArrayPeople.of([x], roster_of([1.0])))] for x in self.domain
+        }
+        steps = list(itertools.permutations(self.domain, 2))
+        steps = [two for two in steps if self.question.neighbors == "replace" or math.isnan(two[1])]
+        charges = self.mechanism.charge(self.question, levels)
+        for weight, charge in zip(weighting.weights, charges, strict=True):
+            for one, other in steps:
+                parts = zip(alone[one], alone[other], variances, strict=True)
+                lost = sum(
+                    Fraction(weight * (a - b)) ** 2 / v / 2 for x, y, v in parts for a, b in zip(x, y, strict=True)
+                )
+                if lost * FEMTO > (rate.cost(charge) or 0):
+                    return False
+        return True
+
+
+@dataclass(frozen=True)
+class ClaimOfFloats(Claim):
+    """The same by the floats that come out: whatever one data set gives, its neighbour could give."""
+
+    def holds(self) -> bool:
+        if not isinstance(self.mechanism, FloatNoise):
+            return True  # whole numbers on a public lattice
+        roster = roster_of(list(self.epsilons))
+        here, there = (ArrayPeople.of([1.0] * k + [0.0] * (len(roster) - k), roster) for k in (0, 1))
+        drawn = self.mechanism.simulate(self.question, here, seeded(5), 500)
+        centre = self.mechanism.centre(self.question, there)
+        return all(centre + (one - centre) == one for one in drawn)
+
+
+@dataclass(frozen=True)
 class Check:
     """Anything that can be seen to hold, while some names of the package stand for something else."""
 
@@ -158,6 +201,26 @@ class SmallScale(Minimum):
 
     def charge(self, question: Question, levels: Levels) -> Charges:
         return Minimum().charge(question, levels)
+
+
+#: Whatever entropy an audit brings, so that its verdict on these draws is always the same.
+_FLOATS = seeded(31)
+
+
+class FloatNoise(Minimum):
+    """Gaussian noise as a float, added to the sum as a float; no law of it is known."""
+
+    def distribution(self, question: Question, people: People) -> Law:
+        raise PlanError("The law of floats is not known.")
+
+    def centre(self, question: Question, people: People) -> float:
+        assert isinstance(question.statistic, Count)
+        return float(people.tally(question.statistic)[0].sum())
+
+    def simulate(self, question: Question, people: People, entropy: Entropy, size: int) -> NDArray[np.float64]:
+        deviation = NANO / people.levels.smallest  # of a strength
+        uniform = [(_FLOATS.bits(53) + 0.5) / 2**53 for _ in range(size)]
+        return self.centre(question, people) + np.array([NormalDist(0, deviation).inv_cdf(one) for one in uniform])
 
 
 class UnlistedSecret(Minimum):
@@ -281,6 +344,16 @@ class SumWithoutReplacement(Sum):
     @property
     def parts(self) -> tuple[Part, ...]:
         return (Part("centred sum", 1, {"absent": STEPS, "replace": STEPS}),)
+
+
+@dataclass(frozen=True)
+class SumReplacedAtTwiceRho(Sum):
+    """A swap at the variance of twice the rho of an absence, although it moves the sum twice as far: 4 rho."""
+
+    @property
+    def parts(self) -> tuple[Part, ...]:
+        (part,) = super().parts
+        return (replace(part, square={"absent": part.reach["absent"] ** 2, "replace": 2 * part.reach["absent"] ** 2}),)
 
 
 @dataclass(frozen=True)
@@ -590,7 +663,7 @@ def _auditor_sees_what_is_not_listed() -> bool:
     return honest and not leaky
 
 
-_divide, _read_law = auditing._divide, auditing._read_law
+_divide, _read_law = auditing._divide, auditing.read_law
 
 
 def _divide_absolutely(loss: float, allowed: float) -> float:
@@ -700,6 +773,8 @@ def _by_floats(entropy: Any, variance: Fraction) -> int:
 COUNT, SUM = Question(Count()), Question(Sum((-1.0, 2.0)))
 HISTOGRAM = Histogram(edges=(0.0, 1.0, 2.0))
 ALIKE, MIXED = (0.5, 0.5, 0.5), (0.1, 1.5, 1.5)
+_LASTING = Measure(Fraction(1, 10**6))
+_AT_DELTA = Question(Count(), measure=_LASTING)
 
 PLANTS: tuple[Plant, ...] = (
     _plant(
@@ -882,10 +957,30 @@ PLANTS: tuple[Plant, ...] = (
     _break(
         "an auditor that ignores what is not listed",
         _auditor_sees_what_is_not_listed,
-        (auditing, "_read_law", _read_listed),
+        (auditing, "read_law", _read_listed),
     ),
     _break("a conversion that looks for nulls", _one_null_moves_nobody_else, (readings, "_of_arrow", read_by_nulls)),
     _break("Gaussian deviation 5% small", _rho_is_paid_for, (Weighting, "variance", _narrow)),
     _break("a replaced person counted at 2 rho", _replacing_is_paid_for, (Guarantee, "with_neighbors", _twice)),
+    _plant(
+        "a deviation 5% small at a delta",
+        Minimum(),
+        SmallScale(Fraction(95, 100)),
+        _AT_DELTA,
+        ALIKE,
+        BITS,
+        claim=ClaimInRho,
+    ),
+    _plant(
+        "a swap at the variance of 2 rho",
+        Minimum(),
+        None,
+        Question(Sum((-1.0, 2.0)), "replace", measure=_LASTING),
+        ALIKE,
+        SPREAD,
+        instead=SumReplacedAtTwiceRho((-1.0, 2.0)),
+        claim=ClaimInRho,
+    ),
+    _plant("a Gaussian of floats, as drawn", Minimum(), FloatNoise(), _AT_DELTA, ALIKE, BITS, claim=ClaimOfFloats),
     _break("a float Gaussian", _gaussian_is_exact, (gaussian, "discrete_gaussian", _by_floats)),
 )

@@ -8,7 +8,7 @@ from __future__ import annotations
 import json
 import math
 import re
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
 import numpy as np
@@ -20,7 +20,7 @@ from epsilons.mechanisms.base import list_mechanisms
 from epsilons.testing import seeded
 from support.tables import IDS, SCHEMA, hostile_record
 
-COLUMNS = ["x", "k", "g", "b", "f", "id", "day", "X", "nothing", "", 7, None, "x; --"]
+COLUMNS = ["x", "k", "g", "b", "f", "id", "day", "at", "X", "nothing", "", 7, None, "x; --"]
 BOUNDS = [
     (0, 100),
     (-1.0, 1.0),
@@ -50,6 +50,9 @@ CONDITIONS = [
     "QUARTER(day) = '2024-Q1' OR YEAR(day) < 1900",
     "MONTH(day) = 'May'",
     "HOUR(day) = 3",
+    "HOUR(at) >= 9 AND WEEK(at) = 1",
+    "at < '2024-01-01 00:00:00'",
+    "at = 'noon'",
     "YEAR(x) = 2024",
 ]
 KEYS: list[Any] = [
@@ -62,9 +65,14 @@ KEYS: list[Any] = [
     {"g": []},
     {"g": ["a", "a"]},
 ]
-KEYS += [{"day": eps.weekdays()}, {"day": eps.months("2023-12-01", "2024-02-29")}, {"day": eps.hours()}]
+KEYS += [
+    {"day": eps.weekdays()},
+    {"day": eps.months("2023-12-01", "2024-02-29")},
+    {"day": eps.hours()},
+    {"at": eps.hours()},
+]
 KEYS += [{"x": eps.ranges(0, 1, 50)}, {"x": eps.ranges(1, 0)}, {"g": eps.weekdays()}, {"day": {"months": ["x"]}}]
-KEYS += [{"nothing": [1]}, {"g": "ab"}, [("g", ["a"])], {"g": ["a"], "k": [10**30]}]
+KEYS += [{"at": eps.hours()}, {"nothing": [1]}, {"g": "ab"}, [("g", ["a"])], {"g": ["a"], "k": [10**30]}]
 MORE: dict[str, list[Any]] = {
     "where": CONDITIONS,
     "by": KEYS,
@@ -106,7 +114,7 @@ def some_call(random: np.random.Generator) -> Call:
     given: list[Any] = (
         []
         if method == "count" and random.random() < 0.6
-        else [one(COLUMNS[:5]) if random.random() < 0.8 else one(COLUMNS)]
+        else [one(["x", "x", "k", "k", "g", "b", "f"]) if random.random() < 0.85 else one(COLUMNS)]
     )
     if method == "quantile":
         given.append(one([0.5, 0.3, 0, 1, 2, None, [0.25, 0.75], [0.5, 0.5], [], [0.9, 0.1, 0.5]]))
@@ -125,7 +133,7 @@ def some_call(random: np.random.Generator) -> Call:
     elif method != "count":
         named["bounds"] = one(BOUNDS[:2]) if random.random() < 0.8 else one(BOUNDS)
         if method in ("median", "quantile", "min", "max", "kth_largest"):
-            named["step"] = one([1, 0.5, 0, 1e-20])
+            named["step"] = one([1, 0.5, 1, 0.5, 0, 1e-20])
     for name in random.choice(list(MORE), int(random.integers(3)), replace=False):
         named[str(name)] = one(MORE[str(name)])
     if "error" not in named:
@@ -176,13 +184,13 @@ def outcome(people: eps.Dataset, conditions: set[str], method: str, given: list[
     return json.dumps([seen, left, past[-1:], len(past)], default=repr)
 
 
-#: What an engine reads: the rows of a table as a source of its own.
-Source = Callable[[pa.Table], Any]
+#: What an engine reads: the rows of a table as a source of its own, in the words of `eps.Dataset`.
+Source = Callable[[pa.Table], Mapping[str, Any]]
 
 
-def as_it_is(table: pa.Table) -> Any:
+def as_it_is(table: pa.Table) -> Mapping[str, Any]:
     """For DuckDB."""
-    return table
+    return {"source": table, "threads": 1}
 
 
 def compare(
@@ -191,8 +199,9 @@ def compare(
     seed: int,
     engines: Sequence[Source] = (as_it_is,),
     draw: Callable[[np.random.Generator], Call] = some_call,
+    one_each: bool = False,
 ) -> tuple[int, int]:
-    """(refused, answered) over so many calls to both tables of so many pairs, on each engine."""
+    """(refused, answered) over so many calls to both tables of so many pairs, on each engine, or on one of them."""
     random = np.random.default_rng(seed)
     refused = answered = 0
     for place in range(tables):
@@ -203,17 +212,16 @@ def compare(
         mine, yours = ([hostile_record(random, names[0]) for _ in range(3)] for _ in range(2))
         worlds = [
             eps.Dataset(
-                engine(pa.Table.from_pylist(records, SCHEMA)),
+                **engine(pa.Table.from_pylist(records, SCHEMA)),
                 person="id",
                 preferences=grants,
                 rows_per_person=rows,
                 neighbors=relation,
                 version="1",
-                **({"threads": 1} if engine is as_it_is else {}),
                 ledger="memory",
                 ceiling=1e6,
             )
-            for engine in engines
+            for engine in ([engines[int(random.integers(len(engines)))]] if one_each else engines)
             for records in (others + mine, others[::-1] + (yours if relation == "replace" else []))
         ]
         for _ in range(calls):

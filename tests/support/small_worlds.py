@@ -18,6 +18,7 @@ from epsilons.mechanisms.base import Mechanism, create, kind_for, list_mechanism
 from epsilons.preferences import Roster, roster_of
 from epsilons.statistics import order
 from epsilons.statistics.base import Question, Statistic
+from epsilons.statistics.choice import Mode, Top
 from epsilons.statistics.count import Count
 from epsilons.statistics.histogram import Histogram
 from epsilons.statistics.total import Mean, Sum
@@ -36,6 +37,8 @@ WORLDS: dict[str, tuple[Statistic, tuple[float, ...]]] = {
     "mean": (Mean(BOUNDS), (-1.0, 0.5, 2.0, ABSENT)),
     "variance": (Variance(BOUNDS), (-1.0, 0.5, 2.0, ABSENT)),
     "histogram": (Histogram(edges=(0.0, 1.0, 2.0)), (0.0, 2.0, 7.0, ABSENT)),
+    "mode": (Mode(None, (0.0, 1.0, 2.0)), (0.0, 1.0, 7.0, ABSENT)),
+    "top": (Top(None, (0.0, 1.0, 2.0), k=2), (0.0, 1.0, 2.0, ABSENT)),
     "median": (order.median(GRID, 1), (0.0, 2.0, 4.0, ABSENT)),
     "quantile": (order.quantile(0.3, GRID, 1), (0.0, 2.0, 4.0, ABSENT)),
     "min": (order.minimum(GRID, 1), (0.0, 2.0, 4.0, ABSENT)),

@@ -6,7 +6,7 @@ import itertools
 import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
-from datetime import date
+from datetime import date, datetime
 from typing import Any
 
 import numpy as np
@@ -40,6 +40,7 @@ SCHEMA = pa.schema(
         "b": pa.bool_(),
         "f": pa.float32(),
         "day": pa.date32(),
+        "at": pa.timestamp("us"),
     }
 )
 #: Ids that are easily taken for one another, and none of them twice; nobody is called None.
@@ -54,6 +55,9 @@ DAYS = [
     date(2024, 12, 30),
     date(9999, 12, 31),
 ]
+TIMES = [
+    datetime.min, datetime(1899, 12, 31, 23, 59, 59, 999_999), datetime(2024, 3, 31, 2, 30), datetime(9999, 12, 31, 23),
+]  # fmt: skip
 SALT = bytes(range(16))
 Record = dict[str, Any]
 
@@ -126,6 +130,7 @@ ASKED: list[dict[str, Any]] = [
     {"statistic": "quantile", "column": "x", "q": [0.25, 0.5, 0.9], "bounds": (0.0, 100.0), "step": 20},
     {"statistic": "histogram", "column": "day", "edges": {"weekdays": []}},
     {"statistic": "histogram", "column": "day", "edges": {"months": ["2023-12-01", "2024-03-31"]}},
+    {"statistic": "histogram", "column": "at", "edges": {"hours": []}},
     {"statistic": "covariance", "column": "x", "other": "k", "bounds": {"x": (0.0, 100.0), "k": (-1.0, 1.0)}},
     {"statistic": "correlation", "column": "f", "other": "x", "bounds": {"x": (-1.0, 1.0), "f": (0.0, 2.0)}},
 ]
@@ -145,11 +150,12 @@ WHERE = [
     "MONTH(day) = 2",
     "WEEKDAY(day) IN ('Saturday', 'Sunday') OR YEAR(day) > 2024",
     "NOT WEEK(day) = '2024-W01'",
+    "HOUR(at) BETWEEN 9 AND 23 OR at < '2024-01-01 00:00:00'",
 ]
 BY: list[dict[str, Any] | None] = [
     None, None, None, None, {"g": ["a", "b"]}, {"b": [True, False]}, {"k": [0, 1, 2**63 - 1]},
     {"g": ["a"], "b": [False, True]}, {"day": {"quarters": ["2023-12-31", "2024-12-31"]}},
-    {"day": {"weekdays": []}}, {"x": {"ranges": [-1, 1, 100]}},
+    {"day": {"weekdays": []}}, {"x": {"ranges": [-1, 1, 100]}}, {"at": {"weeks": ["2023-12-25", "2024-01-07"]}},
 ]  # fmt: skip
 
 
@@ -166,7 +172,9 @@ def hostile_record(random: np.random.Generator, name: str | None) -> Record:
         single = None if x is None else float(np.float32(x))
     words, truths = one(WORDS, ["a", "b"]), one([True, False], [True, False])
     day = one(DAYS, [date(2023, 12, 31), date(2024, 1, 1), date(2024, 2, 29)])
-    return {"id": name, "x": x, "k": one(INTS, [0, 1, 100]), "g": words, "b": truths, "f": single, "day": day}
+    at = one(TIMES, [datetime(2023, 12, 31, 23, 59), datetime(2024, 1, 1), datetime(2024, 2, 29, 9)])
+    numbers = {"x": x, "k": one(INTS, [0, 1, 100]), "f": single}
+    return {"id": name, "g": words, "b": truths, "day": day, "at": at, **numbers}
 
 
 @dataclass(frozen=True)

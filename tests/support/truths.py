@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import math
 import re
-from datetime import date
+from datetime import date, datetime
 from decimal import Decimal
 from typing import Any
 
@@ -24,10 +24,11 @@ ROWS: dict[str, list[Any]] = {
     "word": ["naïve", "e\u0301", "50%_off", "a\\b", None, "\u00e9 🙂\n"],
     "flag": [True, False, True, None, None, False],
     "born": [date(2000, 2, 29), date(1, 1, 1), date(9999, 12, 31), None, None, date(2000, 3, 1)],
+    "at": [datetime(2000, 2, 29, 23, 59, 59), datetime(1, 1, 1), datetime(9999, 12, 31, 23), None, None, datetime.min],
 }
 TYPES = {
     "age": pa.int64(), "small": pa.int8(), "wage": pa.float64(), "single": pa.float32(), "price": pa.decimal128(4, 2),
-    "union": pa.string(), "word": pa.string(), "flag": pa.bool_(), "born": pa.date32(),
+    "union": pa.string(), "word": pa.string(), "flag": pa.bool_(), "born": pa.date32(), "at": pa.timestamp("us"),
 }  # fmt: skip
 TABLE = pa.table({name: pa.array(ROWS[name], TYPES[name]) for name in ROWS}).append_column("place", pa.array(range(6)))
 COLUMNS = dict(zip(TABLE.column_names, TABLE.to_pydict().values(), strict=True))

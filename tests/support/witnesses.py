@@ -11,7 +11,7 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import Any, ClassVar
 
-from epsilons.ledger import signed
+from epsilons.ledger.kept import LEDGER, Kept
 from epsilons.service.witness import WitnessApp
 
 EPSILONS = (sys.executable, "-m", "epsilons")
@@ -37,14 +37,14 @@ class Direct:
 
     apps: ClassVar[dict[str, WitnessApp]] = {}
 
-    def __init__(self, address: str) -> None:
-        self._address = address
+    def __init__(self, address: str, kept: Kept = LEDGER) -> None:
+        self._address, self._kept = address, kept
 
     def ask(self, method: str, path: str, document: Any = None) -> Any:
         body = b"" if document is None else json.dumps(document).encode()
         status, found = call(self.apps[self._address], method, path, body)
         if status != 200:
-            raise signed.LedgerError(f"The witness at {self._address} refused with status {status}.")
+            raise self._kept.wrong(f"The witness at {self._address} refused with status {status}.")
         return found
 
     def close(self) -> None:

@@ -71,8 +71,8 @@ def test_options_know_their_fronts() -> None:
     ]  # fmt: skip
     assert list(options_of(TABLES)) == [
         "mechanism", "threshold", "rescale", "assume", "spread", "density", "location", "for_interval", "privacy",
-        "scale", "gamma", "inside", "share", "error", "where", "by", "missing", "complete", "fresh", "analyst",
-        "entropy",
+        "group_epsilons", "scale", "gamma", "inside", "share", "error", "where", "by", "missing", "complete", "fresh",
+        "analyst", "entropy",
     ]  # fmt: skip
     assert set(options_of(TABLES)) - set(options_of(BATCHES)) == {"share", "error"}
     assert set(options_of(BATCHES)) - set(options_of(QUERIES)) == {"where", "by"}

@@ -97,7 +97,7 @@ REFUSED: dict[str, tuple[Callable[[], Any], type[eps.EpsilonsError], str, str]] 
     "neighbors": (count(neighbors="add"), eps.PlanError, "Unknown neighbors='add'.", "neighbors='absent'"),
     "assume": (count(assume="all"), eps.PlanError, "assume='all' is not allowed.", "assume=0.3"),
     "assume a list": (count(assume=[]), eps.PlanError, "assume=[] is not allowed.", "assume=0.3"),
-    "statistic": (plan("mode"), eps.PlanError, "Unknown statistic 'mode'.", "count, sum, mean"),
+    "statistic": (plan("modus"), eps.PlanError, "Unknown statistic 'modus'.", "count, sum, mean"),
     "statistic a list": (plan(["mean"]), eps.PlanError, "Unknown statistic ['mean'].", "count, sum, mean"),
     "argument": (plan(bounds=BOUNDS), eps.PlanError, "A count takes no 'bounds'.", "mechanism, threshold"),
     "argument of a median": (plan("median", q=0.5), eps.PlanError, "A median takes no 'q'.", "bounds, step"),
@@ -249,6 +249,7 @@ def test_a_function_shows_its_signature() -> None:
         assert all(f"\n{argument}: " in function.__doc__ for argument in inspect.signature(function).parameters)
     assert "Dataset" in dir(eps)
     assert set(CATALOGUE) < set(dir(eps))
+    assert {name for name in dir(eps) if not name.startswith("__")} == set(eps.__all__)
     assert set(CATALOGUE) < set(eps.__all__)
 
 

@@ -13,6 +13,7 @@ from pathlib import Path
 import pytest
 
 import epsilons
+from epsilons.ledger import tables as ledger_tables
 from epsilons.mechanisms.base import _REGISTRY, Mechanism, Weighing
 from epsilons.mechanisms.minimum import Minimum
 
@@ -59,6 +60,7 @@ NAMES = [
     "mechanisms",
     "median",
     "min",
+    "mode",
     "months",
     "noisy",
     "personalize",
@@ -70,6 +72,7 @@ NAMES = [
     "select",
     "simulate",
     "sum",
+    "top",
     "variance",
     "weekdays",
     "weeks",
@@ -213,6 +216,8 @@ def test_the_changelog_has_a_place_for_what_comes() -> None:
     text = (ROOT / "CHANGELOG.md").read_text()
     assert re.search(r"^## \[Unreleased\]$", text, flags=re.MULTILINE)
     assert re.search(r"^- ", text, flags=re.MULTILINE)
+    told = [int(number) for number in re.findall(r"^\| (\d+) \|", text, flags=re.MULTILINE)]
+    assert told == list(range(2, ledger_tables.FORMAT + 1)), "what a format of ledgers brought is told"
 
 
 # How it is written --------------------------------------------------------------------------------------------------

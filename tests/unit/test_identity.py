@@ -14,8 +14,9 @@ from epsilons.statistics.additive import Additive
 from epsilons.statistics.base import Scope, Statistic
 from epsilons.statistics.count import Count
 from epsilons.statistics.histogram import Histogram
+from epsilons.statistics.logistic import LogisticRegression
 from epsilons.statistics.order import Order, quantile
-from epsilons.statistics.regression import LinearRegression, LogisticRegression
+from epsilons.statistics.regression import LinearRegression
 from epsilons.statistics.total import Mean, Sum
 from epsilons.statistics.unbounded import UnboundedOrder
 from epsilons.statistics.variance import Variance

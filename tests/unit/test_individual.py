@@ -13,6 +13,7 @@ import numpy as np
 import pytest
 
 import epsilons as eps
+from epsilons.arrays.claimed import FAILURES as FAILED
 from epsilons.arrays.gridded import Gridded
 from epsilons.arrays.individual import WHOSE_WORD, _rate, individually
 from epsilons.errors import DataError, PlanError, PreferenceError
@@ -151,7 +152,7 @@ def test_it_says_what_it_is() -> None:
     release = ask(epsilons=[0.5, 1.0, 1.0, 2.0, PUBLIC])
     assert release.guarantee.kind == INDIVIDUAL
     assert release.guarantee.neighbors == "replace"
-    assert {NOT_DP, WHOSE_WORD, PUBLIC_PEOPLE} <= set(release.guarantee.caveats)
+    assert {NOT_DP, f"{WHOSE_WORD} {FAILED}", PUBLIC_PEOPLE} <= set(release.guarantee.caveats)
     assert SEEDED not in release.guarantee.caveats
     assert release.charges == {0.5: 0.5, 1.0: 1.0, 2.0: 2.0, math.inf: 0.0}
     assert release.error is None
@@ -247,7 +248,7 @@ def what_a_user_sees(caught: BaseException) -> str:
 @pytest.mark.parametrize("name", FAILURES)
 def test_what_the_function_raises_or_returns_is_not_shown(name: str) -> None:
     with pytest.raises(DataError) as caught:
-        ask(FAILURES[name])
+        ask(FAILURES[name], epsilons=PUBLIC)
     assert str(caught.value) == (
         "The function did not give a finite number. What it raised or returned is not shown: it may be data."
     )
@@ -258,7 +259,7 @@ def test_what_the_function_raises_or_returns_is_not_shown(name: str) -> None:
 @pytest.mark.parametrize("name", FAILURES)
 def test_what_the_sensitivity_raises_or_returns_is_not_shown(name: str) -> None:
     with pytest.raises(DataError) as caught:
-        ask(sensitivity=FAILURES[name])
+        ask(sensitivity=FAILURES[name], epsilons=PUBLIC)
     assert str(caught.value) == (
         "The sensitivity did not give finite numbers from 0 on, one for all or one per person. "
         "What it raised or returned is not shown: it may be data."
@@ -271,6 +272,17 @@ def test_what_the_sensitivity_raises_or_returns_is_not_shown(name: str) -> None:
 def test_a_sensitivity_is_one_number_or_one_per_person(sensitivity: Any) -> None:
     with pytest.raises(DataError, match="finite numbers from 0 on, one for all or one per person"):
         ask(sensitivity=sensitivity)
+
+
+@pytest.mark.parametrize("name", FAILURES)
+def test_no_value_raises_where_people_have_something_to_hide(name: str) -> None:
+    """A function that fails answers 0; a sensitivity that fails is as large as answers can lie apart."""
+    nothing = ask(lambda values: 0.0, entropy=seeded(4))
+    assert ask(FAILURES[name], entropy=seeded(4)) == nothing
+    assert any("It covers failures" in caveat for caveat in nothing.guarantee.caveats)
+    hidden = ask(sensitivity=lambda values: 2e30, entropy=seeded(4)).value
+    assert ask(sensitivity=FAILURES[name], entropy=seeded(4)).value == hidden
+    assert abs(hidden) > 1e20
 
 
 def test_an_interrupt_is_no_answer_and_passes() -> None:
@@ -355,7 +367,7 @@ def test_several_numbers_are_released_together() -> None:
     assert all(value == round(value) for value in answer.value)
     for wrong in (2, None):
         with pytest.raises(DataError, match="did not give"):
-            ask(moments, size=wrong)
+            ask(moments, size=wrong, epsilons=PUBLIC)
 
 
 @pytest.mark.parametrize("step", [np.int64(3), np.float32(0.5), Fraction(1, 4)])

@@ -121,6 +121,12 @@ def test_a_promise_with_a_delta_says_so_in_words() -> None:
     assert Guarantee("absent", ()).delta is None
 
 
+def test_amounts_of_public_people_have_no_part_of_a_grant() -> None:
+    assert Measure(MILLIONTH).show([(math.inf, 0.0)]) == "0"
+    assert Measure(MILLIONTH).show([(math.inf, 0.0), (1.0, 0.0024356)]) == "0…0.002436 (10%)"
+    assert Measure().show([(math.inf, 0.0), (1.0, 0.1)]) == "0…0.1"
+
+
 def test_rho_adds_up_and_the_total_is_converted_once() -> None:
     tenth = rho_of(NANO, MILLIONTH) // 10
     whole = compose_all([promise(tenth)] * 10)

@@ -129,7 +129,7 @@ def test_a_false_sensitivity_is_refused_before_a_value_is_read() -> None:
         seen.extend(values.tolist())
         return float(np.nansum(values))
 
-    with pytest.raises(PlanError, match=r"person 1, of epsilon 1, moves the function by 3, and 2 is allowed"):
+    with pytest.raises(PlanError, match=r"person 0, of epsilon 1, moves the function by 3, and 2 is allowed"):
         eps.noisy(total, [77.0, 77.0], 1.0, sensitivity=2, step=1, domain=[0, 3])
     with pytest.raises(PlanError, match="moves the function by 6"):
         eps.noisy(total, [77.0], 1.0, sensitivity=5, step=1, domain=[-3, 3], neighbors="replace")

@@ -12,7 +12,7 @@ import pytest
 import epsilons as eps
 from epsilons.errors import PreferenceError
 from epsilons.guarantee import NANO, to_epsilon
-from epsilons.preferences import LADDER, MAX_LEVELS, Levels, count_codes, roster_of, to_nano
+from epsilons.preferences import LADDER, MAX_LEVELS, Levels, count_codes, count_some, roster_of, to_nano
 
 CHUNK = 1 << 18
 
@@ -317,6 +317,48 @@ def test_values_whose_hashes_collide_stay_apart() -> None:
 def test_count_codes_counts_over_chunks() -> None:
     codes = np.tile(np.array([0, 2, 2], np.uint8), CHUNK)
     assert count_codes(codes, 4).tolist() == [CHUNK, 0, 2 * CHUNK, 0]
+
+
+@pytest.mark.parametrize("levels", [1, 3, 12, 13, 100, 256])
+def test_some_are_counted_like_all(levels: int) -> None:
+    """Level by level, or by one number for the level and whether it counts: as a loop over people does."""
+    random = np.random.default_rng(levels)
+    codes, which = random.integers(0, levels, 3_000).astype(np.uint8), random.random(3_000) < 0.3
+    for these in (which, ~which, np.zeros(3_000, bool), np.ones(3_000, bool)):
+        counted = [
+            sum(1 for code, here in zip(codes, these, strict=True) if here and code == one) for one in range(levels)
+        ]
+        assert count_some(codes, levels, these).tolist() == counted
+    assert count_some(codes, levels).tolist() == np.bincount(codes, minlength=levels).tolist()
+
+
+def test_everyone_goes_to_the_last_rung_that_is_not_above_them() -> None:
+    """By bits and one comparison; by bisection it is slower. On every rung, beside it, far away, and public."""
+    rungs = np.array([rung / NANO for rung in LADDER])
+    random = np.random.default_rng(4)
+    far = [1e-9, np.nextafter(1e-9, 1), 1e6, np.nextafter(1e6, 0), math.inf]
+    beside = [np.nextafter(rungs, np.inf), np.nextafter(rungs[1:], 0), (rungs[1:] + rungs[:-1]) / 2]
+    asked = np.concatenate([rungs, *beside, far, np.exp(random.uniform(np.log(1e-9), np.log(1e6), 100_000))])
+    for some in (asked, random.permutation(asked), asked[np.isfinite(asked)]):
+        made = roster_of(some)
+        expected = [math.inf if math.isinf(e) else rungs[rungs <= e][-1] for e in some[:2_000]]
+        found = [to_epsilon(made.levels.grants[code]) for code in made.codes[:2_000]]
+        assert found == expected
+        finite = some[np.isfinite(some)]
+        down = rungs[np.searchsorted(rungs, finite, side="right") - 1]
+        assert made.levels.rounding_loss == pytest.approx(float(np.mean(1 - down / finite)), rel=1e-12)
+        assert sum(made.levels.sizes) == len(some)
+
+
+@pytest.mark.parametrize("bad", [0.0, -0.0, -1.0, math.nan, 2e6, 1e-10])
+@pytest.mark.parametrize("place", [5_000, (1 << 15) + 3, 100_000])
+def test_what_nobody_can_grant_is_refused_wherever_it_stands(bad: float, place: int) -> None:
+    """A hash of bits has no value of its own for it: not even where the hash is that of nobody's epsilon."""
+    for levels in ([0.1], [0.1, 1.0, 2.0], [(1 + k) / 256 for k in range(256)]):
+        epsilons = np.resize(np.array(levels), 120_000)
+        epsilons[place] = bad
+        with pytest.raises(PreferenceError):
+            roster_of(epsilons)
 
 
 def test_a_share_of_every_grant_rounds_down_and_merges() -> None:

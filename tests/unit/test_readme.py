@@ -16,6 +16,7 @@ from epsilons.mechanisms.base import _REGISTRY, create, list_mechanisms
 from epsilons.preferences import roster_of
 from epsilons.statistics import order
 from epsilons.statistics.base import Question, Statistic
+from epsilons.statistics.choice import Mode
 from epsilons.statistics.count import Count
 from epsilons.statistics.histogram import Histogram
 from epsilons.statistics.total import Mean, Sum
@@ -47,6 +48,7 @@ ASKED: dict[str, Statistic] = {
     "max": order.maximum((0, 1)),
     "kth_largest": order.kth_largest(2, (0, 1)),
     "histogram": Histogram((0, 1, 2)),
+    "mode": Mode(None, (0, 1)),
 }
 
 

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import ast
 import math
+import re
 from typing import Any
 
 import numpy as np
@@ -10,6 +12,7 @@ import pandas
 import pytest
 
 import epsilons as eps
+from epsilons.estimators import PersonalizedLinearRegression
 from epsilons.statistics import noisy_loss
 from epsilons.testing import seeded
 
@@ -286,6 +289,39 @@ def test_what_is_refused_says_why(arguments: dict[str, Any], message: str) -> No
         eps.linear_regression(X, y, epsilons, **{**BOUNDS, **arguments})
 
 
+PAIRS = ((30, 150), (900, 22500))
+
+
+@pytest.mark.parametrize("pairs", [[*PAIRS], PAIRS, [[*pair] for pair in PAIRS], np.array(PAIRS)])
+def test_a_pair_for_each_of_two_features_is_not_taken_for_lows_and_highs(pairs: Any) -> None:
+    X = np.column_stack([np.linspace(30, 150, 50), np.linspace(22_500, 900, 50)])
+    y = X[:, 0] / 10
+    asked: dict[str, Any] = {"bounds_y": (0, 20)}
+    with pytest.raises(eps.PlanError, match="look like a pair for each") as refused:
+        eps.linear_regression(X, y, 5.0, bounds_X=pairs, **asked)
+    with pytest.raises(eps.PlanError, match="look like a pair for each"):
+        eps.plan("logistic_regression", 5.0, bounds_X=pairs, people=50)
+    with pytest.raises(eps.PlanError, match="look like a pair for each"):
+        PersonalizedLinearRegression(bounds_X=pairs, bounds_y=(0, 20)).fit(X, y, epsilons=5.0)
+    told = re.findall(r"bounds_X=(\(\[.*?\], \[.*?\]\))", str(refused.value))
+    by_feature, by_side = (
+        eps.linear_regression(X, y, 5.0, bounds_X=ast.literal_eval(one), **asked, entropy=seeded(3)).value
+        for one in told
+    )
+    named = eps.linear_regression(
+        X, y, 5.0, bounds_X=dict(zip(("x1", "x2"), PAIRS, strict=True)), **asked, entropy=seeded(3)
+    )
+    assert by_feature == named.value != by_side
+
+
+def test_bounds_that_are_no_pairs_by_feature_are_lows_and_highs_in_any_container() -> None:
+    plain = eps.plan("linear_regression", 1.0, people=50, bounds_X=([18, 6], [65, 20]), bounds_y=(0, 1)).best.error
+    for same in ([[18, 6], [65, 20]], ((18, 6), (65, 20)), np.array([[18, 6], [65, 20]])):
+        assert eps.plan("linear_regression", 1.0, people=50, bounds_X=same, bounds_y=(0, 1)).best.error == plain
+    with pytest.raises(eps.PlanError, match=r"Try: bounds_X=\(\[900, 30\], \[22500, 150\]\)$"):
+        eps.plan("linear_regression", 1.0, people=50, bounds_X=[(900, 22500), (30, 150)], bounds_y=(0, 1))
+
+
 def test_a_plan_needs_no_data() -> None:
     epsilons = [0.05] * 5_000 + [1.0] * 5_000
     plan = eps.plan("linear_regression", epsilons, bounds_X=([0, 18], [1, 90]), bounds_y=(0, 80))
@@ -382,14 +418,14 @@ def test_the_error_of_a_model_names_what_it_takes_for_usual() -> None:
     """Of slopes that noise hides nothing is known; on the scale of the target, or of probabilities."""
     X, y, epsilons = people(500)
     line = eps.linear_regression(X, y, epsilons, **BOUNDS, entropy=seeded(1))
-    usual = "a feature whose effect the noise hides moves predictions by at most 11.2 across its bounds"
+    usual = "a feature whose effect the noise hides moves predictions by at most 7.91 across its bounds"
     assert line.assumption.endswith(f", and {usual}")
     worst = eps.linear_regression(
         X, y, epsilons, **BOUNDS, complete=True, assume="nothing", spread=10, entropy=seeded(1)
     )
     assert f"however preferences and values relate, if {usual} (" in str(worst)
     odds = eps.plan("logistic_regression", epsilons, bounds_X=(0, 1))
-    assert "by at most 0.224 across" in odds.assumption
+    assert "moves log-odds by at most 0.632 across its bounds" in odds.assumption
 
 
 def test_a_model_of_which_nothing_is_assumed_states_the_error_of_its_own_sums() -> None:

@@ -338,3 +338,47 @@ def test_wrong_arguments_are_refused() -> None:
     for options, given in wrong:
         with pytest.raises(PlanError):
             eps.select(options, ["a", "b"], 1.0, **given)
+
+
+# --- a score that fails -----------------------------------------------------------------------------------------------
+
+
+def test_a_score_is_tried_out_on_public_values_and_its_failures_are_told() -> None:
+    def upper(value: Any, option: Any) -> float:
+        return float(value.upper() == option)
+
+    with pytest.raises(PlanError, match="On made-up data the score failed with AttributeError") as caught:
+        eps.select(["A", "B"], ["a", "b", 3], 1.0, score=upper, domain=["a", 3])
+    assert "(3, 'A')" in caught.value.rule
+    with pytest.raises(PlanError, match="gave no number"):
+        eps.select(["A", "B"], ["a"], 1.0, score=lambda value, option: math.nan, domain=["a"])
+    fine = eps.select(["A", "B"], ["a", "b"], 1.0, score=upper, domain=["a", "b"])
+    assert "it gave numbers for all 2 made-up values" in fine.why
+
+
+def test_a_score_that_does_not_take_two_arguments_is_refused_whatever_the_values() -> None:
+    for values in ([1, 2], [None, None]):
+        with pytest.raises(PlanError, match="does not take two arguments"):
+            eps.select(["a", "b"], values, 1.0, score=lambda value: 1.0)
+
+
+def test_without_public_values_a_score_fails_in_silence_and_says_so_on_every_answer() -> None:
+    def fails(value: Any, option: Any) -> float:
+        raise ValueError(f"saw {value}")
+
+    told = [eps.select(["a", "b"], values, 1.0, score=fails) for values in ([1, 2], [None, None])]
+    assert told[0].why == told[1].why
+    assert "nothing here tested it" in told[0].why
+
+
+def test_the_promise_of_a_cost_says_that_its_claim_covers_failures() -> None:
+    told = eps.select([0, 1], [0, 1], 1.0, cost=lambda values, epsilons, option: 0.0)
+    assert any("It covers failures" in caveat for caveat in told.guarantee.caveats)
+    noisy = eps.noisy(sum, [0.0, 1.0], 1.0, sensitivity=1, step=1)
+    assert any("It covers failures" in caveat for caveat in noisy.guarantee.caveats)
+
+
+def test_options_that_are_numbers_are_told_as_they_are_written() -> None:
+    answer = eps.select([2023, 2024], [2024] * 50, 900.0)
+    assert str(answer).startswith("choice among 2 options: 2024 (")
+    assert answer.sheets()[0].rows[0][1] == "2024"

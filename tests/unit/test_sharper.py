@@ -10,7 +10,8 @@ import pytest
 SOURCE = Path(__file__).parents[2] / "benchmarks" / "sharper.py"
 
 
-def test_the_documentation_has_the_tables(capsys: pytest.CaptureFixture[str]) -> None:
+def test_the_documentation_has_the_tables(capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.syspath_prepend(str(SOURCE.parent))
     found = importlib.util.spec_from_file_location("sharper", SOURCE)
     assert found is not None
     assert found.loader is not None

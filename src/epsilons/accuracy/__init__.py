@@ -6,6 +6,7 @@ weighs people asks here; nothing here knows mechanisms, and nothing here sees da
 """
 
 from epsilons.accuracy.additive import Accuracy, LinearAccuracy
+from epsilons.accuracy.choice import ChoiceAccuracy
 from epsilons.accuracy.models import ModelAccuracy
 from epsilons.accuracy.order import OrderAccuracy, QuantilesAccuracy
 from epsilons.accuracy.ratio import RatioAccuracy
@@ -19,4 +20,5 @@ FAMILIES: dict[str, Accuracy] = {
     "regression": ModelAccuracy(),
     "order": OrderAccuracy(),
     "quantiles": QuantilesAccuracy(),
+    "choice": ChoiceAccuracy(),
 }

@@ -19,7 +19,7 @@ from epsilons.accuracy.left_out import likely_square, most_missing
 from epsilons.accuracy.weightings import Weightings
 from epsilons.guarantee import NANO
 from epsilons.preferences import Levels
-from epsilons.statistics.additive import Additive
+from epsilons.statistics.additive import Additive, laplace_between
 from epsilons.statistics.base import Answer, Floats, Question, Rest, Weighting, equivalent_scale
 from epsilons.statistics.gaussian import equivalent_scales
 from epsilons.statistics.moments import Moments
@@ -34,12 +34,12 @@ def uneven(weights: Floats, sizes: Floats, left_out: int = 0) -> Any:
 
     The largest sum of w_i d_i over distances d of the levels, each at most 1, that average to zero over the roster.
     """
-    people = np.append(float(left_out), sizes)
-    held = np.concatenate([np.zeros((*weights.shape[:-1], 1)), weights], axis=-1)
-    order = np.argsort(held, axis=-1)
-    place = (np.cumsum(people[order], axis=-1) >= people.sum() / 2).argmax(axis=-1)[..., None]
-    median = np.take_along_axis(held, np.take_along_axis(order, place, -1), -1)
-    return np.abs(held - median) @ people
+    people = np.concatenate([[float(left_out)], sizes])
+    held = np.concatenate([np.zeros((*weights.shape[:-1], 1)), weights], axis=-1).reshape(-1, len(people))
+    order, rows = held.argsort(axis=-1), np.arange(len(held))
+    place = (people[order].cumsum(axis=-1) >= people.sum() / 2).argmax(axis=-1)
+    median = held[rows, order[rows, place]]
+    return (np.abs(held - median[:, None]) @ people).reshape(weights.shape[:-1])[()]
 
 
 class Facts:
@@ -239,7 +239,8 @@ class SumAccuracy(Accuracy):
         offset = math.hypot(moments.mean - effect.base, moments.location)
         bias = offset * np.abs(gaps @ effect.sizes - effect.left_out) / facts.divisor
         # How far levels may lie is told in the guessed spread; of ones, in that of as many as there are.
-        told, far = (moments if facts.ones else facts.moments).variance, moments.slope * question.assume * effect.drift
+        told = (moments if facts.ones else facts.moments).variance
+        far = moments.slope * question.assume * effect.drift if question.assume else 0.0
         bias = bias + far * math.sqrt(told) if math.isnan(moments.missing) else np.asarray(moments.missing)
         luck = _within(facts, moments, question.assume) * (gaps**2 @ effect.sizes + effect.left_out)
         before = bias**2 + luck / facts.divisor**2 + effect.coins(moments)
@@ -300,7 +301,7 @@ class LinearAccuracy(SumAccuracy):
         effect, statistic = Effect.of(question, levels, weighting), cast(Additive, question.statistic)
         related = statistic.related(question)[1] if question.assume else 0.0
         nothing = math.isinf(question.assume) or effect.rest is Rest.CENTRED
-        if nothing or question.assume * related * effect.drift > effect.worst_bias:
+        if nothing or (related and question.assume * related * effect.drift > effect.worst_bias):
             return tuple(_worst_bar(effect, _seen(question, effect, number)) for number in answer.numbers)
         if effect.facts.ones:
             return tuple([_fraction_bar(question, effect, one) for one in spreads_shown(question, effect, answer)])
@@ -336,19 +337,12 @@ def _shown(effect: Effect, number: float) -> float:
 
 
 def _likely(effect: Effect, number: float) -> float:
-    """The mean contribution to expect where every possible one was as likely before its noise was seen.
-
-    Around x with noise of scale b, of what lies l below it and h above it: x plus the mean of exp(-|t|/b) over
-    -l < t < h, which is b (e^(-l/b) (1 + l/b) - e^(-h/b) (1 + h/b))/(2 - e^(-l/b) - e^(-h/b)). Noise ten thousand
-    times as wide as what is possible says as little as any wider one, of which rounding would leave 0/0.
-    """
+    """The mean contribution to expect where every possible one was as likely before its noise was seen."""
     facts, (scale,) = effect.facts, effect.laplace
     shown, width = _shown(effect, number), facts.high - facts.low
     b = min(max(float(scale) * facts.divisor / (effect.reached * effect.people), 1e-9 * width), 1e4 * width)
-    if effect.gaussian:
-        return shown + mean_between(b, shown - facts.low, facts.high - shown)
-    below, above = ((end / b, math.exp(-end / b)) for end in (shown - facts.low, facts.high - shown))
-    return shown + b * (below[1] * (1 + below[0]) - above[1] * (1 + above[0])) / (2 - below[1] - above[1])
+    between = mean_between if effect.gaussian else laplace_between
+    return shown + between(b, shown - facts.low, facts.high - shown)
 
 
 def _seen(question: Question, effect: Effect, number: float, likely: bool = False) -> Moments:

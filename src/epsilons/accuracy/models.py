@@ -49,7 +49,7 @@ class ModelAccuracy(SumAccuracy):
             self.worst_errors(question, effect) if nothing else self.expected_errors(question, effect, moments)
         )
         before = max(expected**2 - float(self.noise(effect, moments)), 0.0)
-        return min(math.sqrt(before + statistic.unit**2 * loss.error), statistic.max_error)
+        return min(math.sqrt(before + statistic.prediction_error(loss)), statistic.max_error)
 
     def expectations(self, question: Question, levels: Levels, weighting: Weighting) -> dict[str, Any]:
         """R2, or the accuracy, that a model of this many people is expected to have, and that of an exact one."""

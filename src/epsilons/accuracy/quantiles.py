@@ -42,7 +42,8 @@ class QuantileBar(ErrorBar):
     `luck` and `population` are standard deviations of G at the quantile: of who weighs how much, and of who happened to
     be on the roster; `slack` is how far a relation of preferences and values can move it; `drawn` is the standard
     deviation that the answer's own draw adds, in the same unit of weight; `step` lies between two grid points. `whole`
-    is the weight of all cells where everyone has a value for certain, so that it is public.
+    is the weight of all cells where everyone has a value for certain, so that it is public; `most` what it is at most:
+    noise may make it look larger, and an error that is stated for that alone would be too small.
     """
 
     no_error: ClassVar[str] = "It is not clear how much lies on either side; the interval says what is certain."
@@ -57,6 +58,7 @@ class QuantileBar(ErrorBar):
     slack: float
     drawn: float
     whole: float | None = None
+    most: float = math.inf
 
     def interval(self, value: float, confidence: float, population: bool) -> tuple[float, float]:
         """On the grid, and half a step more on either side: so far values may have been rounded to it."""
@@ -84,12 +86,13 @@ class QuantileBar(ErrorBar):
         In two ways: as if the weight lay evenly as far as noise reaches, and as it is shown, cell by cell. Or, where
         that is more, how far the other side of a gap is that the cells may hide, or an end of a wide cell that hides
         where its values are. None where the cells could not show on both sides that the quantile lies within the
-        bounds: then how far off the answer is depends on values that were not seen.
+        bounds, unless a bound is as near as the error, or how much everyone weighs is public: how far off the answer is
+        depends on values that were not seen.
         """
         low, high = self._on_grid(value, 0.95, population=False)
         reach = float(self._reach(0.95, population=False).max(initial=0.0))
         whole, certain = sum(self.weights), certain_weight(self.weights)
-        whole, certain = (whole, certain) if self.whole is None else (self.whole, self.whole)
+        whole, certain = (min(part, self.most) if self.whole is None else self.whole for part in (whole, certain))
         if (low, high) == self.bounds or min(self.q, 1 - self.q) * certain <= reach:
             return None
         curve = rising(np.array([-self.q * whole, *rising(self._heights()), (1 - self.q) * whole]))
@@ -106,7 +109,12 @@ class QuantileBar(ErrorBar):
         even = (off * side / far) ** 2
         gap = self._gap(value, (low, high), (left, right), far / max(side, self.step), off)
         coarse = self._coarse(value, np.searchsorted(curve, moved).clip(1, len(curve) - 1) - 1, reach)
-        return min(math.sqrt(max((even + shown) / 2, gap, coarse) + rounding**2), self.bounds[1] - self.bounds[0])
+        found = min(math.sqrt(max((even + shown) / 2, gap, coarse) + rounding**2), self.bounds[1] - self.bounds[0])
+        if self.whole is not None:
+            return found
+        # On a side that nothing shows the quantile may lie anywhere, unless the bound itself is as near.
+        unseen = [abs(value - end) for end, bound in zip((low, high), self.bounds, strict=True) if end == bound]
+        return found if max(unseen, default=0.0) <= found else None
 
     def _coarse(self, value: float, cells: NDArray[np.intp], reach: float) -> float:
         """The mean square if the quantile is at either end of its cell, of cells that say nothing of their inside.
@@ -206,10 +214,11 @@ def bars_of(
         drawn = math.sqrt(8 * (1 - split.pull(q, cells))) * float(split.cells / split.first)
         parts = _unknown(question, levels, weighting, weights, bracket)
         public = statistic.scope is None and weighting.coins is None
-        whole = float(weights @ np.array(levels.sizes, float)) if public else None
+        most = float(weights @ np.array(levels.sizes, float))
         cuts = tuple(float(statistic.value(cut)) for cut in bracket.cuts)
         facts = (statistic.bounds, float(statistic.spacing), q, cuts, bracket.weights)
-        made.append(QuantileBar(*facts, *parts, drawn, whole))
+        rows = 1 if statistic.scope is None else statistic.scope.rows
+        made.append(QuantileBar(*facts, *parts, drawn, most if public else None, rows * most))
     return tuple(made)
 
 

@@ -6,14 +6,14 @@ differ, an answer may then be off by g spreads times `uneven`, whoever has which
 
 import math
 from collections.abc import Mapping, Sequence
-from dataclasses import asdict, dataclass, replace
+from dataclasses import dataclass, replace
 from functools import cached_property
 from types import MappingProxyType
 from typing import Any, Self
 
 import numpy as np
 
-from epsilons.accuracy.intervals import half_width
+from epsilons.accuracy.intervals import half_width, normal_two_sided
 from epsilons.arguments.checks import ASSUMPTIONS, Bought
 from epsilons.arguments.reading import AT_CENTRE, tell_centred
 from epsilons.display import Sheet, Shown, show, show_count
@@ -22,6 +22,8 @@ from epsilons.noise.entropy import working_precision
 
 #: Below this chance under "unrelated" the sentence says that preferences and values look related.
 SUSPICIOUS = 0.01
+#: How much less, or more, than they are is taken for bounds on what is found by bisection.
+_SLACK = 1e-6
 
 
 #: What a relation speaks of.
@@ -59,7 +61,7 @@ class LevelAnswer:
 
     def to_dict(self) -> dict[str, Any]:
         """Plain values that survive JSON."""
-        return asdict(self)
+        return dict(vars(self))
 
 
 @dataclass(frozen=True)
@@ -114,25 +116,50 @@ class Relation(Shown):
         return {"mechanism": "mixed", "assume": "unrelated", **centred, **options}
 
     @cached_property
-    def distances(self) -> tuple[tuple[float, float], ...]:
-        """(distance of each level's mean from everyone's, how far that is off at most), of all levels at once."""
+    def _deviations(self) -> tuple[tuple[float, float, float], ...]:
+        """(distance of each level's mean from everyone's; the Laplace scale and the normal spread of its error)."""
         people = np.array([row.people for row in self.levels], float)
         share = people / people.sum()
         means = np.array([row.answer for row in self.levels])
         varied = np.array([row.variance for row in self.levels])
-        others = float(share**2 @ varied)
-        each = 1 - (1 - self.confidence) / max(len(self.levels), 1)
+        away, others = (means - share @ means).tolist(), float(share**2 @ varied)
         found = []
-        for row, part, mean in zip(self.levels, share, means, strict=True):
+        for row, part, distance in zip(self.levels, share.tolist(), away, strict=True):
             rest = others - part**2 * row.variance + (1 - part) ** 2 * row.sampling_variance
-            off = half_width(((1 - part) * row.noise_scale,), math.sqrt(max(rest, 0.0)), each)
-            found.append((float(mean - share @ means), float(off)))
+            found.append((distance, (1 - part) * row.noise_scale, math.sqrt(max(rest, 0.0))))
         return tuple(found)
 
     @property
+    def _each(self) -> float:
+        """The confidence of one level's distance, so that all hold together."""
+        return 1 - (1 - self.confidence) / max(len(self.levels), 1)
+
+    @cached_property
+    def distances(self) -> tuple[tuple[float, float], ...]:
+        """(distance of each level's mean from everyone's, how far that is off at most), of all levels at once."""
+        return tuple((away, half_width((scale,), normal, self._each)) for away, scale, normal in self._deviations)
+
+    def _furthest(self, sign: int) -> float:
+        """The largest of distances, more or less what they may be off, or 0: only those that may be it are worked out.
+
+        What a sum of two noises may be off is at least what each may be, and at most what both may be together at half
+        the chance.
+        """
+        chance = 1 - self._each
+        flat, normal = -math.log(chance) * (1 - _SLACK), normal_two_sided(1 - chance) * (1 - _SLACK)
+        twice, wide = -math.log(chance / 2) * (1 + _SLACK), normal_two_sided(1 - chance / 2) * (1 + _SLACK)
+        ends = []
+        for away, b, s in self._deviations:
+            fewest, most = max(b * flat, s * normal), b * twice + s * wide
+            ends.append(sorted((abs(away) + sign * fewest, abs(away) + sign * most)))
+        least = max([0.0, *(low for low, _ in ends)])
+        tried = [one for one, (_, high) in zip(self._deviations, ends, strict=True) if high >= least]
+        return max([0.0, *(abs(away) + sign * half_width((b,), s, self._each) for away, b, s in tried)])
+
+    @cached_property
     def distance(self) -> float:
         """No level's expected mean is further from everyone's, in the units of the column."""
-        return max((abs(away) + off for away, off in self.distances), default=0.0)
+        return self._furthest(1)
 
     @property
     def bound(self) -> float:
@@ -151,11 +178,10 @@ class Relation(Shown):
         """The condition that it rests on, as a clause that follows a number."""
         return f" if {self.given}" if self.given else ""
 
-    @property
+    @cached_property
     def least(self) -> float:
         """Some level's expected mean is at least so far from everyone's, in spreads."""
-        away = max((abs(away) - off for away, off in self.distances), default=0.0)
-        return max(away, 0.0) / max(self.spread, 1e-300)
+        return self._furthest(-1) / max(self.spread, 1e-300)
 
     @cached_property
     def chance(self) -> float:
@@ -174,10 +200,6 @@ class Relation(Shown):
         noisiness = np.array([2 * row.noise_scale**2 / row.variance for row in self.levels])
         variance = 2 * degrees + 3 * float((noisiness * (1 - precision / precision.sum())) ** 2 @ np.ones(degrees + 1))
         return _gamma_tail(degrees**2 / variance, statistic * degrees / variance)
-
-    def contradicts(self, assumed: float) -> bool:
-        """Whether levels differ more than was assumed: a distance beyond it; beyond 0, as the sentence has it."""
-        return self.least > assumed if assumed > 0 else self.chance < SUSPICIOUS
 
     @property
     def sentence(self) -> str:
@@ -204,6 +226,11 @@ class Relation(Shown):
         ]
         notes = [self.sentence, "Means and sums of these values take it as assume, at no further charge."]
         return [Sheet("", ("level", "people", "noisy mean", "from everyone's"), rows, notes)]
+
+
+def contradicts(told: Mapping[str, Any], assumed: float) -> bool:
+    """Whether levels differ more than was assumed, by what a relation tells: a distance beyond it; of 0, a chance."""
+    return bool(told["least"] > assumed if assumed > 0 else told["chance"] < SUSPICIOUS)
 
 
 def _gamma_tail(shape: float, x: float) -> float:

@@ -78,6 +78,11 @@ def exact(number: float) -> Fraction:
     return Fraction(Decimal(repr(float(number))))
 
 
+def as_written(number: float) -> float:
+    """A number for a message, as people write it: 30 rather than 30.0."""
+    return int(number) if number.is_integer() else number
+
+
 def check_bounds(bounds: Any, statistic: str) -> tuple[float, float]:
     """Public bounds, which are required and never read from the data."""
     example = Argument("bounds", (0, 100))
@@ -90,7 +95,7 @@ def check_bounds(bounds: Any, statistic: str) -> tuple[float, float]:
     if not (math.isfinite(low) and math.isfinite(high)):
         raise PlanError(f"Bounds ({low}, {high}) are not finite.", suggest=example)
     if low >= high:
-        turned = tuple(int(bound) if bound.is_integer() else bound for bound in (high, low))
+        turned = (as_written(high), as_written(low))
         rule = "The lower bound comes first."
         hint = Argument("bounds", turned) if low > high else (Argument("bounds"), " with room between them")
         raise PlanError(f"Bounds ({low:g}, {high:g}) are reversed or empty.", rule=rule, suggest=hint)
@@ -110,6 +115,7 @@ _LIMITS: dict[str, tuple[float, float, str, float | None]] = {
     "share": (float(LEAST_SHARE), 1, f"A share is at least {float(LEAST_SHARE)} and at most 1.", 0.1),
     "error": (_POSITIVE, _FINITE, "An error is a positive number.", 0.5),
     "confidence": (_POSITIVE, _BELOW_ONE, "A confidence lies strictly between 0 and 1.", 0.95),
+    "pilot": (0.001, 0.9, "The part of every epsilon that pays for a pilot, from 0.001 to 0.9.", 0.1),
     "for_interval": (0, 0.9, "The part of the budget that pays for an interval, from 0 to 0.9.", 0.4),
     "tolerance": (0, _FINITE, "A tolerance is a number from 0.", 1e-9),
     "spread": (1 / LARGEST_NUMBER, LARGEST_NUMBER, "A public guess of the standard deviation, above 0.", None),
@@ -170,6 +176,12 @@ def check_share(share: Any) -> Fraction:
 def check_for_interval(part: Any) -> Fraction:
     """The part of a quantile's budget that pays for its interval, exactly."""
     number = check_number("for_interval", part)
+    return part if isinstance(part, Fraction) else exact(number)
+
+
+def check_pilot(part: Any) -> Fraction:
+    """The part of everyone's epsilon that pays for a pilot, exactly."""
+    number = check_number("pilot", part)
     return part if isinstance(part, Fraction) else exact(number)
 
 

@@ -81,7 +81,7 @@ _RELATED = float | Literal["unrelated", "nothing"]
 _ASSUME = "No level's expected mean lies further than so many spreads from everyone's; unrelated is 0."
 _SHARE = "At most this part of what each person granted; 0.001 at least."
 _FOR_INTERVAL = "For medians and quantiles: the part of it that pays for their interval; 0 for none."
-_GROUPS = 'With privacy="group": epsilons of groups of 1, 2, ... people, instead of personal ones.'
+_GROUPS = 'With privacy="group": epsilons of groups of 1, 2, ... people; on arrays instead of personal ones.'
 _DELTA = "For many questions or vectors: losses are counted in rho, noise may be Gaussian; 1e-6, say."
 _ALONE, _ROWS = frozenset({TABLES}), frozenset({TABLES, BATCHES})
 
@@ -98,7 +98,7 @@ OPTIONS: tuple[Parameter, ...] = (
     _guess("location", "Public guess of the mean."),
     Parameter("for_interval", float, FOR_INTERVAL, _FOR_INTERVAL, checks.check_for_interval),
     _choice("privacy", checks.PRIVACIES, "personalized", "individual and group are weaker: individual DP is not DP."),
-    _optional("group_epsilons", Sequence[float], _GROUPS, fronts=_ARRAYS),
+    _optional("group_epsilons", Sequence[float], _GROUPS),
     _choice("scale", checks.SCALES, None, "For smooth-sensitivity: which scale of its noise."),
     _optional("gamma", int, "For smooth-sensitivity: the power of its noise's tails.", check_gamma),
     _choice("inside", checks.INSIDE, None, "For smooth-sensitivity: how it treats different epsilons."),

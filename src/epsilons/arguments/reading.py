@@ -128,9 +128,6 @@ class AskOptions:
         if made.delta is not None and made.privacy != "personalized":
             rule = "Individual and group privacy are told in epsilons as they are."
             raise PlanError(("There is no ", Argument("delta"), " here."), rule=rule, suggest=("leave it out",))
-        if made.privacy == "group" and front != ARRAYS:
-            rule = "A ledger holds one grant for each person; groups are asked on arrays."
-            raise PlanError("Groups have no budgets.", rule=rule, suggest=Argument("privacy", "personalized"))
         return made
 
     @cached_property
@@ -181,6 +178,7 @@ class AskOptions:
             "assume": next((name for name, g in RELATED.items() if g == related), related),
             "guesses": [self.spread, self.density, self.location],
             "privacy": self.privacy,
+            **({"groups": [float(one) for one in self.group_epsilons]} if self.group_epsilons is not None else {}),
             "seeded": self.entropy is not None,
         }
 

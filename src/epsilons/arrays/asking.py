@@ -19,6 +19,7 @@ from epsilons.noise.entropy import system
 from epsilons.planner.choose import PlanRow, choose
 from epsilons.planner.plan import Plan, nobody_left, scale_question
 from epsilons.preferences import Roster, aligned_roster, roster_of
+from epsilons.preferences.groups import GROUPS, read_groups
 from epsilons.release import Release, exact_release, make_release
 from epsilons.statistics.base import Question, RowScope
 from epsilons.statistics.catalogue import find_statistic
@@ -99,13 +100,17 @@ class Prepared:
 
 
 def prepare(statistic: Any, values: Any, epsilons: Any, arguments: Mapping[str, Any]) -> Prepared:
-    """A question as it would be answered, without an answer: for simulations, distributions and audits."""
+    """A question as it would be answered, without an answer: for simulations, distributions and audits.
+
+    Of a model the values are a pair: features and targets.
+    """
     entry = find_statistic(statistic)
-    if entry.model:
-        raise PlanError("Models are not simulated here.", suggest="a statistic of single values, such as mean")
-    call = read_call(entry, ARRAYS, (values, epsilons), arguments)
+    if entry.model and not (isinstance(values, tuple) and len(values) == 2):
+        raise PlanError("A model has two kinds of values.", suggest="a pair (X, y) of features and targets")
+    call = read_call(entry, ARRAYS, (*values, epsilons) if entry.model else (values, epsilons), arguments)
     groups, granted = _groups(call.options, epsilons)
-    asked, _ = _question(entry, call.own, call.options, groups, BY_TYPE if _is_whole(entry, call.data) else "")
+    values, own = _values(entry, call.data, call.own)
+    asked, _ = _question(entry, own, call.options, groups, BY_TYPE if _is_whole(entry, call.data) else "")
     roster = aligned_roster(granted, values)
     if roster.levels.all_public:
         raise PlanError("Everyone is public.", rule="Answers are exact: there is no noise to look at.")
@@ -185,19 +190,14 @@ def _question(
 
 def _groups(options: AskOptions, epsilons: Any) -> tuple[tuple[int, ...], Any]:
     """(for group privacy the nano-epsilons of groups of 1, 2, ... people, the epsilons that people grant)."""
-    example = Argument("group_epsilons", [1.0, 0.5])
     if options.privacy != "group":
         if options.group_epsilons is not None:
-            alone = (Argument("group_epsilons"), " go with group privacy.")
-            raise PlanError(alone, suggest=Argument("privacy", "group"))
+            read_groups(options)  # refuses them
         if epsilons is None:
             raise PreferenceError("There are no epsilons.", rule="One per person.", suggest=Argument("epsilons", 0.5))
         return (), epsilons
     if epsilons is not None or options.group_epsilons is None:
         what = ("Group privacy takes ", Argument("group_epsilons"), " instead of ", Argument("epsilons"), ".")
-        raise PlanError(what, rule="The i-th one holds for groups of i people.", suggest=example)
-    grants = roster_of(options.group_epsilons)
-    if len(grants) == 0 or None in grants.levels.grants:
-        raise PreferenceError("Group epsilons are finite numbers, at least one.", suggest=example)
-    groups = tuple(grants.levels.grants[code] or 0 for code in grants.codes)
+        raise PlanError(what, rule="The i-th one holds for groups of i people.", suggest=GROUPS)
+    groups = read_groups(options)
     return groups, to_epsilon(groups[0])

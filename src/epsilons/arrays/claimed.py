@@ -7,6 +7,9 @@ searched: a refusal would tell of them.
 
 import warnings
 from collections.abc import Callable, Sequence
+from contextlib import suppress
+from inspect import signature
+from itertools import product
 from typing import Any
 
 import numpy as np
@@ -21,11 +24,14 @@ from epsilons.preferences import Roster
 from epsilons.summaries.arrays import as_numbers, check_values
 
 HIDDEN = "What it raised or returned is not shown: it may be data."
+#: An error would tell of the values, so that there is none; whoever makes a claim makes it of that, too.
+FAILURES = "It covers failures: where the function fails or gives no number its answer is 0, and nobody is told."
 UNTESTED = "{what} is the caller's word; nothing here tested it."
 TESTED = "{what} is the caller's word; a search of {pairs:,} pairs of made-up data did not refute it."
 #: How many values a search hands to a function altogether, and how many data sets it makes at most.
 _WORK, _MOST = 2_000_000, 256
 _FEWEST = 12
+_TWO = "lambda value, option: ..."
 
 
 def show_people(values: Any, people: int) -> NDArray[Any]:
@@ -63,7 +69,34 @@ def call_quietly(
 
 def tell_claim(pairs: int | None, what: str) -> str:
     """Whose word a promise rests on, and whether anything tested it."""
-    return UNTESTED.format(what=what) if pairs is None else TESTED.format(what=what, pairs=pairs)
+    told = UNTESTED.format(what=what) if pairs is None else TESTED.format(what=what, pairs=pairs)
+    return f"{told} {FAILURES}"
+
+
+def try_out(function: Callable[..., Any], name: str, domain: Any, options: Sequence[Any]) -> int | None:
+    """On how many made-up values a function of a value and an option gave numbers; refused where it did not.
+
+    What it does on people's values is never told. Whether it takes two arguments can be told without any.
+    """
+    with suppress(ValueError):  # some built-in functions have no signature
+        try:
+            signature(function).bind(None, options[0])
+        except TypeError:
+            rule = "It is called with a value and an option; where it fails nobody would be told."
+            raise PlanError(f"The {name} does not take two arguments.", rule=rule, suggest=_TWO) from None
+    if domain is None:
+        return None
+    values = check_domain(domain)
+    for value, option in product(values, options):
+        try:
+            fine = not np.isnan(float(function(value, option)))
+        except Exception as error:
+            failed = f"On made-up data the {name} failed with {type(error).__name__}."
+            raise PlanError(failed, rule=f"It is called with {_tell((value, option))}.", suggest=_TWO) from error
+        if not fine:
+            rule = f"It was called with {_tell((value, option))}."
+            raise PlanError(f"On made-up data the {name} gave no number.", rule=rule)
+    return len(values)
 
 
 def search_claim(

@@ -16,7 +16,7 @@ Mechanism = (
 )
 Statistic = (
     Literal["count", "sum", "mean", "variance", "median", "quantile", "min", "max", "kth_largest", "histogram"]
-    | Literal["linear_regression", "logistic_regression", "covariance", "correlation"]
+    | Literal["linear_regression", "logistic_regression", "covariance", "correlation", "mode", "top"]
     | str
 )
 Step = float | None
@@ -33,6 +33,7 @@ class SharedOptions(TypedDict, total=False):
     location: float | None  # None
     for_interval: float  # 0.4
     privacy: Literal["personalized", "individual", "group"]  # "personalized"
+    group_epsilons: Sequence[float] | None  # None
     scale: Literal["tight", "paper"] | None  # None
     gamma: int | None  # None
     inside: Literal["minimum", "threshold", "sample"] | None  # None
@@ -44,7 +45,6 @@ class Options(SharedOptions, total=False):
     """Options of questions on arrays."""
 
     neighbors: Literal["absent", "replace"]  # "absent"
-    group_epsilons: Sequence[float] | None  # None
     share: float  # 1.0
     delta: float | None  # None
 
@@ -65,10 +65,11 @@ class PlanOptions(Options, total=False):
     features: Sequence[str] | None  # None
     classes: Sequence[Any]  # (0, 1)
     bounds_x: Bounds  # None
+    among: Sequence[Hashable] | None  # None
 
 __all__ = ["correlation", "count", "covariance", "histogram", "kth_largest", "linear_regression"]
-__all__ += ["logistic_regression", "max", "mean", "median", "min", "plan", "quantile", "relation", "sum"]
-__all__ += ["variance"]
+__all__ += ["logistic_regression", "max", "mean", "median", "min", "mode", "plan", "quantile", "relation"]
+__all__ += ["sum", "top", "variance"]
 
 def count(values: Any, epsilons: Any = None, **options: Unpack[Options]) -> Release: ...
 def sum(values: Any, epsilons: Any = None, *, bounds: Bounds = None, **options: Unpack[Options]) -> Release: ...
@@ -146,6 +147,17 @@ def correlation(
     *,
     bounds_x: Bounds = None,
     bounds_y: Bounds = None,
+    **options: Unpack[Options],
+) -> Release: ...
+def mode(
+    values: Any, epsilons: Any = None, *, among: Sequence[Hashable] | None = None, **options: Unpack[Options]
+) -> Release: ...
+def top(
+    values: Any,
+    epsilons: Any = None,
+    k: int = 3,
+    *,
+    among: Sequence[Hashable] | None = None,
     **options: Unpack[Options],
 ) -> Release: ...
 def plan(statistic: Statistic, epsilons: Any = None, **options: Unpack[PlanOptions]) -> Plan: ...

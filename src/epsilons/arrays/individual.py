@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 
 from epsilons.arguments.checks import LARGEST_NUMBER, check_entropy, check_share
-from epsilons.arrays.claimed import HIDDEN
+from epsilons.arrays.claimed import FAILURES, HIDDEN
 from epsilons.arrays.gridded import Gridded
 from epsilons.errors import DataError, PlanError
 from epsilons.guarantee import INDIVIDUAL, NANO, Guarantee
@@ -41,7 +41,8 @@ def individually(
     (Soria-Comas et al. 2017, Proposition 5). Answers fall on multiples of `step`, which is public; beyond 10^30 they
     are cut before the noise. `whole` says that they are multiples of it anyway, and sensitivities too (Theorem 5). At a
     `share` below 1 everyone is taken to have granted that part, which must be something for everyone. Neither the
-    sensitivity nor the noise's scale is shown.
+    sensitivity nor the noise's scale is shown. Values raise no error, unless everyone is public: where the function
+    fails its answer is 0, where a function of the sensitivity does, noise hides everything.
 
     >>> import epsilons as eps
     >>> ages = [23, 35, 41, 52, 60]
@@ -59,13 +60,15 @@ def individually(
     array = check_values(values, len(roster))
     if isinstance(array, np.ma.MaskedArray):  # the function sees None, and nothing warns
         array = np.array(array.tolist(), dtype=object)
-    places = asked.places(array)
+    public = scaled.levels.all_public
+    places = asked.places(array, instead=None if public else 0)  # an error would tell of the values
     # A copy, so that a function that sorts in place moves neither the caller's values nor whose sensitivity is whose.
-    reach = _numbers(lambda: sensitivity(array.copy()) if callable(sensitivity) else sensitivity, len(array))
+    silent = callable(sensitivity) and not public
+    reach = _numbers(lambda: sensitivity(array.copy()) if callable(sensitivity) else sensitivity, len(array), silent)
     rate = _rate(reach, scaled.codes, scaled.levels, asked)
     value = asked.values([place if rate is None else place + discrete_laplace(source, rate) for place in places])
     account = Account.of(scaled.levels, scaled.levels.grants).at_share(roster.levels, part)
-    caveats = list_caveats(roster.levels, is_private(source), (*LocalSensitivity.caveats, WHOSE_WORD))
+    caveats = list_caveats(roster.levels, is_private(source), (*LocalSensitivity.caveats, f"{WHOSE_WORD} {FAILURES}"))
     made = build_release(
         account,
         Guarantee("replace", account.losses, INDIVIDUAL, caveats),
@@ -85,13 +88,16 @@ def _rate(reach: Any, codes: Any, levels: Levels, asked: Gridded) -> Fraction | 
     return min((Fraction(grant, NANO * steps) for grant, steps in pairs if grant is not None), default=None)
 
 
-def _numbers(compute: Callable[[], Any], people: int) -> Any:
+def _numbers(compute: Callable[[], Any], people: int, silent: bool) -> Any:
+    """Everybody's sensitivity; where a function of the values fails and nobody may be told, all that there could be."""
     try:
         given = np.asarray(compute(), dtype=np.float64)
         reach = np.broadcast_to(given, (people,)) if given.ndim == 0 else given
         fine = reach.shape == (people,) and bool((np.isfinite(reach) & (reach >= 0)).all())
     except Exception:
         fine = False
+    if not fine and silent:
+        return np.full(people, 2 * LARGEST_NUMBER)
     if not fine:
         what = "The sensitivity did not give finite numbers from 0 on, one for all or one per person."
         raise DataError(what, rule=HIDDEN)

@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Mapping, Set
 from dataclasses import dataclass
+from fractions import Fraction
 from numbers import Number
 from typing import Any
 
@@ -15,13 +16,14 @@ from epsilons.arguments.checks import (
     ASSUMPTIONS,
     check_entropy,
     check_name,
+    check_pilot,
     check_share,
     check_truth,
     check_whole,
     refuse,
 )
 from epsilons.arrays.algorithms import Algorithm, read_algorithm, run_algorithm
-from epsilons.arrays.thresholds import assign_levels, cannot_rehearse, find_best
+from epsilons.arrays.thresholds import assign_levels, cannot_rehearse, find_best, list_thresholds
 from epsilons.errors import Argument, DataError, PlanError, PreferenceError
 from epsilons.guarantee import NANO, NEIGHBORS, Guarantee, to_epsilon
 from epsilons.mechanisms.base import Account
@@ -49,6 +51,7 @@ def personalize(
     rescale: bool = False,
     like: Any = None,
     truth: Callable[[Any], Any] | None = None,
+    pilot: float | None = None,
     entropy: Entropy | None = None,
 ) -> Release:
     """Run an epsilon-private algorithm on a random sample of people, so that everyone keeps their own epsilon.
@@ -57,7 +60,9 @@ def personalize(
     measurement or a function of epsilon that makes one, or a model or tool of diffprivlib. `data` has one entry per
     person: a list, an array, a frame, or a tuple of these side by side (features and target). `threshold` is "max"
     (default), "mean" or a number: the epsilon that the algorithm runs at; or "best", which is rehearsed on old data of
-    the same kind (`like`) that need no protection, against what a function gives of them without noise (`truth`).
+    the same kind (`like`) that need no protection, against what a function gives of them without noise (`truth`). Who
+    has none pays for a `pilot`: that part of every epsilon buys a first answer, of which `like`, then a function, makes
+    data to rehearse on; the rest pays for the answer that counts. Both are released, and the charges are of both.
     `private_under` says under which neighbours it is private: "absent" (a record added or removed; what a plain
     function is taken to claim) or "both". With several rows per person, `person` has an id per row, at most
     `rows_per_person` rows of each are used, and the algorithm runs at a share of the threshold. Epsilons then go by id
@@ -98,33 +103,89 @@ def personalize(
     owners, roster = _people(data, epsilons, person)
     if roster.levels.all_public:
         raise PlanError("Everyone is public.", rule="There is nothing to protect.", suggest="run it on the data itself")
-    part = check_share(share)
-    scaled, used = roster.take_share(part)
-    levels = scaled.levels
-    if levels.all_public:
-        raise nobody_left(part)
-    tried: list[list[float]] = []
-    if like is not None or truth is not None:
-        if like is None or not callable(truth) or rows > 1 or recipe.fixed is not None or str(threshold) != "best":
-            raise cannot_rehearse()
-        about = (recipe, levels, neighbors, rescale, source)
-        best, tried = find_best(levels, lambda t: _rehearse(t, like, *about), truth(like))
-        threshold = to_epsilon(best)
-    sampling = Sampling.plan(recipe, levels, threshold, neighbors, rows)
-    kept, chances = np.zeros(len(roster), bool), sampling.chances(levels)
-    those = slice(None) if used is None else used
-    kept[those] = keep_people(source, scaled.codes, chances)
-    chosen = kept if owners is None else _cap(owners, kept, rows, source)
-    known = np.zeros(len(roster))
-    known[those] = (np.array(chances, float) / ALWAYS)[scaled.codes]
-    by_row = (known if owners is None else known[owners])[chosen]
-    told = sampling.tell(levels, rescale) | ({"tried": tried} if tried else {})
-    value = run_algorithm(recipe, _pick(data, chosen), sampling.epsilon, by_row, told)
-    private = is_private(source) and not recipe.seeded
-    account = Account.of(levels, levels.cut_at(sampling.threshold)).at_share(roster.levels, part)
-    facts = (sampling.threshold, neighbors, recipe.claim, private, told)
-    made = algorithm_release(recipe.name, value, levels, account, *facts)
+    asked, part = _Asked(recipe, data, owners, roster, neighbors, rows, rescale, source), check_share(share)
+    able = rows == 1 and recipe.fixed is None and str(threshold) == "best"
+    if like is None and truth is None and pilot is None:
+        made = asked.run(part, asked.sampling(part, threshold))
+    elif not able or like is None or not callable(truth) or callable(like) != (pilot is not None):
+        raise cannot_rehearse()
+    elif pilot is None:
+        levels = asked.levels_at(part)
+        best, tried = find_best(levels, lambda t: _rehearse(t, like, levels, asked), truth(like))
+        made = asked.run(part, asked.sampling(part, to_epsilon(best)), {"tried": tried})
+    else:
+        made = _with_pilot(asked, part, part * check_pilot(pilot), like, truth)
     return made if person is not None and roster.people is None else made.about(roster.covered)
+
+
+@dataclass(frozen=True)
+class _Asked:
+    """What was asked of whom, before it is known which part of every epsilon pays, and at which threshold."""
+
+    recipe: Algorithm
+    data: Any
+    owners: NDArray[np.int64] | None
+    roster: Roster
+    neighbors: str
+    rows: int
+    rescale: bool
+    source: Entropy
+
+    def levels_at(self, part: Fraction) -> Levels:
+        """What people granted, at a part of it."""
+        levels = self.roster.levels.take_share(part)
+        if levels.all_public:
+            raise nobody_left(part)
+        return levels
+
+    def sampling(self, part: Fraction, threshold: Any) -> Sampling:
+        return Sampling.plan(self.recipe, self.levels_at(part), threshold, self.neighbors, self.rows)
+
+    def account(self, part: Fraction, sampling: Sampling) -> Account:
+        """What a run at a part of every grant costs people, by what they granted."""
+        levels = self.levels_at(part)
+        return Account.of(levels, levels.cut_at(sampling.threshold)).at_share(self.roster.levels, part)
+
+    def run(
+        self, part: Fraction, sampling: Sampling, tell: Mapping[str, Any] | None = None, before: Account | None = None
+    ) -> Release:
+        """The algorithm on a sample; `before` is what was paid for all that chose how it runs."""
+        scaled, used = self.roster.take_share(part)
+        people, owners, chances = len(self.roster), self.owners, sampling.chances(scaled.levels)
+        kept, known, those = np.zeros(people, bool), np.zeros(people), slice(None) if used is None else used
+        kept[those] = keep_people(self.source, scaled.codes, chances)
+        known[those] = (np.array(chances, float) / ALWAYS)[scaled.codes]
+        chosen = kept if owners is None else _cap(owners, kept, self.rows, self.source)
+        by_row = (known if owners is None else known[owners])[chosen]
+        told = sampling.tell(scaled.levels, self.rescale) | dict(tell or {})
+        value = run_algorithm(self.recipe, _pick(self.data, chosen), sampling.epsilon, by_row, told)
+        private, account = is_private(self.source) and not self.recipe.seeded, self.account(part, sampling)
+        facts = (sampling.threshold, self.neighbors, self.recipe.claim, private, told)
+        paid = account if before is None else account.after(before)
+        return algorithm_release(self.recipe.name, value, scaled.levels, paid, *facts)
+
+
+def _with_pilot(asked: _Asked, part: Fraction, first: Fraction, like: Callable[[Release], Any], truth: Any) -> Release:
+    """The algorithm twice: at a first part of every epsilon for a pilot, then at the rest, as that tells.
+
+    The threshold follows from the pilot's answer and from public facts. At every threshold the answer costs nobody more
+    than the rest of their part, so with the pilot nobody pays more than the whole, whatever the pilot said.
+    """
+    rest, start = part - first, asked.sampling(first, None)
+    levels = asked.levels_at(rest)
+    for threshold in list_thresholds(levels):  # what cannot run is refused before anything is paid
+        asked.sampling(rest, to_epsilon(threshold))
+    pilot = asked.run(first, start)
+    tried: list[list[float]] = []
+    try:
+        made_up = like(pilot)
+        best, tried = find_best(levels, lambda t: _rehearse(t, made_up, levels, asked), truth(made_up))
+    except Exception:  # of the pilot's answer alone; it is paid for, and the answer still can be had
+        best = levels.largest
+    value = pilot.value.tolist() if hasattr(pilot.value, "tolist") else pilot.value
+    told = {"part": float(first / part), "value": value, **pilot.details}
+    sampling = asked.sampling(rest, to_epsilon(best))
+    return asked.run(rest, sampling, {"tried": tried, "pilot": told}, asked.account(first, start))
 
 
 @dataclass(frozen=True)
@@ -174,15 +235,13 @@ class Sampling:
         return {"chances": by_level, "fraction": fraction, "rescaled": rescale}
 
 
-def _rehearse(
-    threshold: int, old: Any, recipe: Algorithm, levels: Levels, neighbors: str, rescale: bool, source: Entropy
-) -> Any:
+def _rehearse(threshold: int, old: Any, levels: Levels, asked: _Asked) -> Any:
     """What the algorithm gives of a sample of old data at a threshold, whoever is on them at a level by lot."""
-    sampling = Sampling.plan(recipe, levels, to_epsilon(threshold), neighbors, 1)
-    codes, chances = assign_levels(levels, _length(old), source), sampling.chances(levels)
-    kept = keep_people(source, codes, chances)
-    by_row = (np.array(chances, float) / ALWAYS)[codes][kept]
-    return run_algorithm(recipe, _pick(old, kept), sampling.epsilon, by_row, sampling.tell(levels, rescale))
+    sampling = Sampling.plan(asked.recipe, levels, to_epsilon(threshold), asked.neighbors, 1)
+    codes, chances = assign_levels(levels, _length(old), asked.source), sampling.chances(levels)
+    kept = keep_people(asked.source, codes, chances)
+    by_row, told = (np.array(chances, float) / ALWAYS)[codes][kept], sampling.tell(levels, asked.rescale)
+    return run_algorithm(asked.recipe, _pick(old, kept), sampling.epsilon, by_row, told)
 
 
 def _people(data: Any, epsilons: Any, person: Any) -> tuple[NDArray[np.int64] | None, Roster]:
@@ -282,9 +341,19 @@ def algorithm_release(
     why = f"A random sample, likelier the more was granted; then the algorithm at {to_epsilon(threshold):.4g}."
     if details["rescaled"]:
         why += f" Totals are divided by the average chance of being in the sample, {details['fraction']:.3g}."
+    notes: tuple[str, ...] = ()
+    if "pilot" in details:
+        part = f"{details['pilot']['part']:.3g}"
+        found = (
+            "did best on data made up after it" if details["tried"] else "is the largest: nothing could be rehearsed"
+        )
+        why += f" That {found}, the answer of a pilot."
+        notes = (f"Losses are of two answers: {part} of every epsilon bought the pilot's, which chose the threshold.",)
     return build_release(
         account,
-        Guarantee(neighbors, account.losses, caveats=list_caveats(levels, private, (claim,)), measure=account.measure),
+        Guarantee(
+            neighbors, account.losses, caveats=list_caveats(levels, private, (claim,), notes), measure=account.measure
+        ),
         statistic=name,
         value=value,
         mechanism="sample",

@@ -21,7 +21,7 @@ from epsilons.arguments.checks import (
     check_whole,
     refuse,
 )
-from epsilons.arrays.claimed import call_quietly, search_claim, show_people, tell_claim
+from epsilons.arrays.claimed import call_quietly, search_claim, show_people, tell_claim, try_out
 from epsilons.engines.readings import is_list, quietly
 from epsilons.errors import Argument, PlanError
 from epsilons.guarantee import NANO, NEIGHBORS, NO_PROMISE, Guarantee, to_epsilon
@@ -39,6 +39,7 @@ STEPS = 1 << 20
 _MOST_COST = 10**6
 _CLAIM = "That nobody moves the cost of an option by more than their epsilon"
 _FUNCTION = "lambda values, epsilons, option: ..."
+_VOICES = "Everyone's voice weighs as much as they granted."
 
 
 def select(
@@ -61,7 +62,8 @@ def select(
     frequent value (a mode). An array or frame of one row per person and one column per option has scores within the
     `bounds`: the largest total (an arg-max); in a list, a list is a value like any other. `score(value, option)` gives
     scores for values of any kind, within (0, 1) unless `bounds` say otherwise. In these three a voice weighs as much as
-    its epsilon, whoever has no value has none, and the promise rests on nobody's word.
+    its epsilon, whoever has no value has none, and the promise rests on nobody's word. Where a score fails that person
+    has no voice, silently, since an error would tell of the values; a public `domain` of values tries it out before.
 
     `cost(values, epsilons, option)` is for all the rest: the least sum of the epsilons of people whose values could be
     changed so that the option became the true answer (Jorgensen et al. 2015, Definition 10, Equation 5). That nobody
@@ -131,11 +133,9 @@ class Choice:
         most_text = f"A whole number from 1 to {most}: fewer than there are options."
         number = check_whole(k, 1, most, refuse("k", k, most_text, Argument("k", 1)))
         check_name("neighbors", neighbors, NEIGHBORS)
-        if domain is not None and cost is None:
-            what = (Argument("domain"), " tests a ", Argument("cost"), ".")
-            raise PlanError(
-                what, rule="Voices and scores need no test.", suggest=("leave ", Argument("domain"), " out")
-            )
+        if domain is not None and cost is None and score is None:
+            what = (Argument("domain"), " tests a ", Argument("cost"), " or a ", Argument("score"), ".")
+            raise PlanError(what, rule="Voices need no test.", suggest=("leave ", Argument("domain"), " out"))
         ends = None if bounds is None else check_bounds(bounds, "score")
         return cls(listed, cost, score, ends, number, neighbors, domain)
 
@@ -234,6 +234,8 @@ class Choice:
 
     def test(self, roster: Roster, used: NDArray[np.bool_] | None) -> int | None:
         """Whether a stated cost moves by no more than allowed, on made-up data."""
+        if self.score is not None:
+            return try_out(self.score, "score", self.domain, self.options)
         if self.cost is None:
             return None
         if used is not None:
@@ -270,12 +272,19 @@ class Choice:
             account,
             Guarantee(self.neighbors, account.losses, caveats=caveats),
             mechanism=mechanism,
-            why=f"Asked for by name: {way}." if self.cost else "Everyone's voice weighs as much as they granted.",
+            why=f"Asked for by name: {way}." if self.cost else f"{_VOICES}{self._tell_score(tried)}",
             no_interval="An option is no number; its details say how far from the best it may be.",
             assumption=ASSUMPTIONS["nothing" if self.cost else "unrelated"],
             details={"short_of_best": self.shortfall(scaled)},
             **told,
         )
+
+    def _tell_score(self, tried: int | None) -> str:
+        """What is said of a score that may fail, which nobody would see."""
+        if self.score is None:
+            return ""
+        tested = "nothing here tested it" if tried is None else f"it gave numbers for all {tried} made-up values"
+        return f" Where the score fails, or gives no number, that person has no voice, and nobody is told; {tested}."
 
     def shortfall(self, roster: Roster) -> float:
         """In epsilons: but for 5% of draws no option that was left out is better by more (McSherry and Talwar 2007)."""

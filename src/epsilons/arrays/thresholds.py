@@ -1,8 +1,9 @@
-"""The threshold at which an algorithm of one's own errs least, found on old data that need no protection.
+"""The threshold at which an algorithm of one's own errs least, found on data that need no protection.
 
 Jorgensen et al. 2015, section IV: a larger threshold means less noise and fewer people. Which one is best depends on
 the algorithm; where nobody can predict its error, it is rehearsed: everyone on the old data is given a level at random,
-as many of each as the roster has, and the algorithm runs on samples of them as it will on the people asked.
+as many of each as the roster has, and the algorithm runs on samples of them as it will on the people asked. Where there
+are no old data, a pilot that people pay for tells what data may look like.
 """
 
 from __future__ import annotations
@@ -44,7 +45,7 @@ def find_best(levels: Levels, rehearse: Callable[[int], Any], truth: Any) -> tup
     for threshold in list_thresholds(levels):
         squares = [float(np.mean((_numbers(rehearse(threshold)) - goal) ** 2)) for _ in range(TRIALS)]
         found.append((math.sqrt(math.fsum(squares) / TRIALS), threshold))
-    best = min(found, key=lambda pair: (pair[0], -pair[1]))[1]
+    best = min(found, key=lambda pair: (math.inf if math.isnan(pair[0]) else pair[0], -pair[1]))[1]
     return best, [[to_epsilon(threshold), error] for error, threshold in found]
 
 
@@ -57,7 +58,12 @@ def _numbers(result: Any) -> NDArray[np.float64]:
 
 
 def cannot_rehearse() -> PlanError:
-    """What to say where old data cannot tell which threshold is best."""
-    what = ("Old data choose a threshold with ", Argument("like"), ", ", Argument("truth"), " and one row per person.")
-    rule = "A measurement has an epsilon of its own, and needs none."
+    """What to say where nothing can tell which threshold is best."""
+    what = ("A threshold is rehearsed with ", Argument("like"), ", ", Argument("truth"), " and one row per person.")
+    rule: tuple[str | Argument, ...] = (
+        "Data, or with ",
+        Argument("pilot"),
+        " a function that makes data of its answer.",
+    )
+    rule = (*rule, " A measurement has an epsilon of its own, and needs none.")
     return PlanError(what, rule=rule, suggest=Argument("threshold", "best"))

@@ -3,47 +3,104 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
-from typing import Any
+import sys
+from collections.abc import Callable, Sequence
+from fractions import Fraction
+from typing import Any, cast
 
-from epsilons.auditing.claims import Claim
+from epsilons.auditing.claims import Claim, Data
 from epsilons.errors import PlanError
 from epsilons.guarantee import NANO, to_epsilon
+from epsilons.measure import FEMTO
 from epsilons.mechanisms.base import Mechanism, Weighing, weighting_of
 from epsilons.mechanisms.vetting import stated_charges
 from epsilons.noise.entropy import system
-from epsilons.preferences import roster_of
+from epsilons.preferences import Roster, roster_of
 from epsilons.statistics.base import Question
+from epsilons.statistics.distributions import NoisySums
 from epsilons.summaries.arrays import ArrayPeople
+
+#: By which an answer is drawn.
+_DRAWING = ("draw", "simulate", "distribution", "noise", "sampled_tally")
 
 
 def claim_of(
-    mechanism: Mechanism, question: Question, epsilons: Sequence[float], domain: Sequence[Any], name: str = ""
+    mechanism: Mechanism,
+    question: Question,
+    epsilons: Sequence[float],
+    domain: Sequence[Any],
+    name: str = "",
+    *,
+    scaled: Roster | None = None,
+    shape: Callable[[Data], Any] | None = None,
 ) -> Claim:
-    """What a mechanism claims of a question: nobody loses more than they are charged."""
-    if question.measure.delta is not None:
-        rule = "An audit looks for losses beyond an epsilon; Gaussian noise has some, of a chance of at most delta."
-        raise PlanError("A claim with a delta is not audited here.", rule=rule, suggest="leave delta out")
-    roster = roster_of(list(epsilons))
+    """What a mechanism claims of a question: nobody loses more than they are charged.
+
+    `scaled` is the roster with what people spend of their epsilons, where that is not all of them or a strength;
+    `shape` makes the values of a question from a data set, of which somebody's value may be None.
+    """
+    rate = question.rate
+    roster = scaled or (roster_of(list(epsilons)) if rate is None else _strengths(epsilons, question))
     charges = stated_charges(mechanism, question, roster.levels)
     numbers = all(value is None or not isinstance(value, str) for value in domain)
 
-    def people(data: tuple[Any, ...]) -> ArrayPeople:
-        return ArrayPeople.of([math.nan if value is None and numbers else value for value in data], roster)
+    def people(data: Data) -> ArrayPeople:
+        given = [math.nan if one is None and numbers else one for one in data] if shape is None else shape(data)
+        return ArrayPeople.of(given, roster)
+
+    def charged(code: int) -> float:
+        cost = charges[code] if rate is None else rate.cost(charges[code])
+        return to_epsilon(cost) if rate is None or cost is None else rate.measure.epsilon(cost) / NANO
 
     known = None
-    if isinstance(mechanism, Weighing):
+    if isinstance(mechanism, Weighing) and rate is None:
         weighting = weighting_of(mechanism, question, roster.levels)
         if weighting.chances is None:
             losses = weighting.losses()
             known = tuple(float(losses[code] / NANO) for code in roster.codes)
+    costs = [None if rate is None or charge is None else rate.cost(charge) for charge in charges]
+    rhos = tuple(None if costs[code] is None else Fraction(costs[code] or 0, FEMTO) for code in roster.codes)
+    told = _is_as_drawn(type(mechanism)) and _is_as_drawn(type(question.statistic))
+    if told:
+        told = mechanism.noisy_sums(question, people((domain[0],) * len(roster))) is not None
     return Claim(
         name or f"{question.statistic.name} by {mechanism.name}, {question.neighbors}",
-        tuple(to_epsilon(roster.levels.grants[code]) for code in roster.codes),
-        tuple(to_epsilon(charges[code]) for code in roster.codes),
+        tuple(epsilons),
+        tuple(charged(code) for code in roster.codes),
         question.neighbors,
         tuple(domain),
         law=lambda data: mechanism.distribution(question, people(data)),
-        draw=lambda data, size: mechanism.simulate(question, people(data), system(), size),
+        draw=lambda data, size: _simulate(mechanism, question, people(data), size),
         known=known,
+        sums=(lambda data: cast(NoisySums, mechanism.noisy_sums(question, people(data)))) if told else None,
+        delta=question.measure.delta,
+        rhos=None if rate is None else rhos,
     )
+
+
+def _simulate(mechanism: Mechanism, question: Question, people: ArrayPeople, size: int) -> Any:
+    try:
+        return mechanism.simulate(question, people, system(), size)
+    except PlanError:  # only single numbers are drawn in bulk
+        drawn = (mechanism.draw(question, people, system()).value for _ in range(size))
+        return [tuple(one.values()) if isinstance(one, dict) else one for one in drawn]
+
+
+def _strengths(epsilons: Sequence[float], question: Question) -> Roster:
+    """Everyone at the strength that all of their epsilon pays for."""
+    found, used = roster_of(list(epsilons)).take_share(Fraction(1), question.rate)
+    if used is not None:
+        raise PlanError("An epsilon is too small for this delta.", suggest="a larger epsilon, or a larger delta")
+    return found
+
+
+def _is_as_drawn(kind: type) -> bool:
+    """Whether the sums that it tells of are those that it draws: a class from outside may draw in a way of its own."""
+    return not any(name in vars(one) for one in kind.__mro__ if not _is_ours(one) for name in _DRAWING)
+
+
+def _is_ours(kind: type) -> bool:
+    """Whether a class stands in a module of the package, whatever it says of itself."""
+    where = kind.__module__
+    inside = where.startswith(f"{__name__.split('.')[0]}.") or where in ("builtins", "abc")
+    return inside and getattr(sys.modules.get(where), kind.__qualname__, None) is kind

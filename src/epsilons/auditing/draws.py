@@ -17,6 +17,8 @@ from epsilons.noise.entropy import working_precision
 from epsilons.statistics.base import Floats
 
 Draw = Callable[[int], NDArray[Any]]
+#: Of a bound that only says where to look, in standard deviations: right nine times of ten.
+_LOOKING = 1.28
 
 
 @dataclass(frozen=True)
@@ -27,17 +29,25 @@ class LossBound(Shown):
     event: str
     draws: int
     confidence: float
+    delta: float = 0.0
 
     def refutes(self, epsilon: float) -> bool:
         return self.lower > epsilon
 
     def __str__(self) -> str:
-        sure = f"({self.confidence:.6g} confidence, {self.draws} draws of each)"
+        but = f", but for a delta of {self.delta:g}" if self.delta else ""
+        sure = f"({self.confidence:.6g} confidence, {self.draws} draws of each{but})"
         return f"the loss is at least {self.lower:.6g} {sure}: {self.event}"
 
 
 def bound_loss(
-    draw_one: Draw, draw_other: Draw, *, draws: int = 1_000_000, confidence: float = 0.999, bins: int = 256
+    draw_one: Draw,
+    draw_other: Draw,
+    *,
+    draws: int = 1_000_000,
+    confidence: float = 0.999,
+    bins: int = 256,
+    delta: float = 0.0,
 ) -> LossBound:
     """A lower confidence bound on the loss between two neighbours, from `draws` outcomes of each.
 
@@ -49,18 +59,24 @@ def bound_loss(
     ln P[E]/Q[E] >= ln lower(P)/upper(Q) by the Clopper-Pearson bounds, each wrong with probability at most
     (1 - confidence)/2. So the bound is honest however many events were looked at. The event chosen has the largest
     bound on the first half, not the largest ratio: a far tail has a large ratio by chance. `bins` is the number of
-    quantiles at which intervals begin and end; up to so many distinct values are all used.
+    quantiles at which intervals begin and end; up to so many distinct values are all used. With a `delta` the bound is
+    of the epsilon in (epsilon, delta): ln (lower(P) - delta)/upper(Q).
     """
     draws, bins = _check_number("draws", draws, 2), _check_number("bins", bins, 1)
     check_confidence(confidence)
     one, other = _outcomes(draw_one, draws), _outcomes(draw_other, draws)
     half, each = draws // 2, 1 - (1 - confidence) / 2
-    event, forward = _choose_event(one[:half], other[:half], bins, normal_quantile(each))
+    event, forward, _ = _choose_event(one[:half], other[:half], bins, normal_quantile(each), delta)
     likely, unlikely = (one[half:], other[half:]) if forward else (other[half:], one[half:])
-    p = clopper_pearson(int(event.holds(likely).sum()), draws - half, each, "lower")
+    p = clopper_pearson(int(event.holds(likely).sum()), draws - half, each, "lower") - delta
     q = clopper_pearson(int(event.holds(unlikely).sum()), draws - half, each, "upper")
     lower = max(0.0, math.log(p / q)) if p > 0 else 0.0
-    return LossBound(lower, f"{event}, likelier by draw_{'one' if forward else 'other'}", draws, confidence)
+    return LossBound(lower, f"{event}, likelier by draw_{'one' if forward else 'other'}", draws, confidence, delta)
+
+
+def promise_loss(one: NDArray[Any], other: NDArray[Any], delta: float = 0.0, bins: int = 256) -> float:
+    """About how large a bound such draws would allow; it holds for nothing, and says where more draws are worth it."""
+    return _choose_event(one, other, bins, _LOOKING, delta)[2]
 
 
 def _check_number(name: str, number: int, least: int, most: int | None = None) -> int:
@@ -100,10 +116,12 @@ class _Interval:
         return f"{left}X" + ("" if self.end is None else f" {'<=' if self.end[1] else '<'} {self.end[0]}")
 
 
-def _choose_event(one: NDArray[Any], other: NDArray[Any], bins: int, z: float) -> tuple[_Interval, bool]:
-    """The interval and the direction (True: likelier under `one`) that promise the largest lower bound."""
+def _choose_event(
+    one: NDArray[Any], other: NDArray[Any], bins: int, z: float, delta: float
+) -> tuple[_Interval, bool, float]:
+    """The interval and the direction (True: likelier under `one`) that promise the largest lower bound, and that."""
     one, other, n = np.sort(one), np.sort(other), len(one)
-    cuts = _cuts(one, other, bins, z)
+    cuts = _cuts(one, other, bins, z, delta)
     edges: list[Edge] = [None, *((cut, after) for cut in cuts for after in (False, True)), None]
 
     def below(drawn: NDArray[Any]) -> NDArray[np.int64]:  # how many draws lie left of each edge
@@ -112,13 +130,14 @@ def _choose_event(one: NDArray[Any], other: NDArray[Any], bins: int, z: float) -
 
     start, end = np.triu_indices(len(edges), 1)  # every interval between two edges, both tails among them
     in_one, in_other = (np.diff(below(drawn)[np.stack([start, end])], axis=0)[0] for drawn in (one, other))
-    forward, backward = _promise(in_one, in_other, n, z), _promise(in_other, in_one, n, z)
+    forward, backward = _promise(in_one, in_other, n, z, delta), _promise(in_other, in_one, n, z, delta)
     direction = bool(forward.max() >= backward.max())
-    best = int((forward if direction else backward).argmax())
-    return _Interval(edges[start[best]], edges[end[best]]), direction
+    promised = forward if direction else backward
+    best = int(promised.argmax())
+    return _Interval(edges[start[best]], edges[end[best]]), direction, float(promised[best])
 
 
-def _cuts(one: NDArray[Any], other: NDArray[Any], bins: int, z: float) -> NDArray[Any]:
+def _cuts(one: NDArray[Any], other: NDArray[Any], bins: int, z: float, delta: float) -> NDArray[Any]:
     """Values at which intervals may begin or end: all when they are few, else by rank and by promise."""
     pooled = np.sort(np.concatenate([one, other]))
     values = np.unique(pooled)
@@ -131,22 +150,22 @@ def _cuts(one: NDArray[Any], other: NDArray[Any], bins: int, z: float) -> NDArra
     in_one, in_other = (
         np.searchsorted(drawn, values, "right") - np.searchsorted(drawn, values, "left") for drawn in (one, other)
     )
-    telling = [_promise(a, b, len(one), z).argmax() for a, b in ((in_one, in_other), (in_other, in_one))]
+    telling = [_promise(a, b, len(one), z, delta).argmax() for a, b in ((in_one, in_other), (in_other, in_one))]
     return np.unique(np.concatenate([pooled[ranks], values[telling]]))
 
 
-def _promise(likely: NDArray[np.int64], unlikely: NDArray[np.int64], n: int, z: float) -> Floats:
-    """About the lower bound of ln P/Q for many events at once, by Wilson's intervals.
+def _promise(likely: NDArray[np.int64], unlikely: NDArray[np.int64], n: int, z: float, delta: float) -> Floats:
+    """About the lower bound of ln (P - delta)/Q for many events at once, by Wilson's intervals.
 
     Wilson 1927: the ends of the interval for k of n are (k + z^2/2 -+ z sqrt(k(n-k)/n + z^2/4)) / (n + z^2).
     Approximate is enough here: it only chooses the event that is then tested exactly.
     """
 
-    def log_end(k: NDArray[np.int64], sign: int) -> Floats:
+    def log_end(k: NDArray[np.int64], sign: int, less: float) -> Floats:
         spread = z * np.sqrt(k * ((n - k) / n) + z * z / 4)
-        return np.asarray(np.log(np.maximum((k + z * z / 2 + sign * spread) / (n + z * z), 1e-300)))
+        return np.asarray(np.log(np.maximum((k + z * z / 2 + sign * spread) / (n + z * z) - less, 1e-300)))
 
-    return log_end(likely, -1) - log_end(unlikely, +1)
+    return log_end(likely, -1, delta) - log_end(unlikely, +1, 0.0)
 
 
 def clopper_pearson(successes: int, trials: int, confidence: float, side: Literal["lower", "upper"]) -> float:

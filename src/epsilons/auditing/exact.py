@@ -131,7 +131,7 @@ def enumerate_losses(
 
     @lru_cache(maxsize=4096)  # under "replace" most neighbours are datasets of the enumeration themselves
     def law(data: Dataset) -> _Law:
-        return _read_law(*distribution(np.array(data, dtype=np.float64)), index, log)
+        return read_law(*distribution(np.array(data, dtype=np.float64)), index, log)
 
     worst: PersonLoss | None = None
     worst_share, delta, pairs, done = -1.0, 0.0, 0, set[Dataset]()
@@ -170,7 +170,7 @@ class _Law(NamedTuple):
     unlisted: float
 
 
-def _read_law(outcomes: Outcomes, given: ArrayLike, index: dict[tuple[bool, Hashable], int], log: bool) -> _Law:
+def read_law(outcomes: Outcomes, given: ArrayLike, index: dict[tuple[bool, Hashable], int], log: bool) -> _Law:
     """A distribution as it was given; `index` grows by the outcomes not seen before."""
     listed = outcomes.tolist() if isinstance(outcomes, np.ndarray) else list(outcomes)
     logs = np.asarray(given, dtype=np.float64)

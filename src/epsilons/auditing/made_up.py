@@ -37,18 +37,35 @@ def _is_hashable(value: Any) -> bool:
 
 
 def list_datasets(domain: Sequence[Any], people: int, most: int) -> Iterator[tuple[Any, ...]]:
-    """Up to `most` data sets: all of them where there are so few, else those that strain mechanisms first.
+    """Up to `most` data sets: those that strain mechanisms first, then all others where there are so few, else some.
 
-    Those are all alike, and two halves at different values; then others, in no order but always the same.
+    Those are all alike; two halves at different values; the same with somebody apart from both halves, at either end of
+    the roster. Some are in no order but always the same.
     """
-    if people <= _MANY_PEOPLE and len(domain) ** people <= most:
-        yield from itertools.product(domain, repeat=people)
-        return
-    half = people // 2
-    alike = ((value,) * people for value in domain)
-    split = ((a,) * half + (b,) * (people - half) for a, b in itertools.permutations(domain, 2))
-    mixed = (_scatter(domain, people, number) for number in itertools.count())
-    yield from itertools.islice(dict.fromkeys(itertools.islice(itertools.chain(alike, split, mixed), most)), most)
+    values = extremes_first(domain)
+    few = people <= _MANY_PEOPLE and len(domain) ** people <= most
+    rest: Iterator[tuple[Any, ...]] = itertools.product(domain, repeat=people)
+    if not few:
+        rest = itertools.islice((_scatter(domain, people, number) for number in itertools.count()), most)
+    yield from itertools.islice(dict.fromkeys(itertools.chain(_strained(values, people, most), rest)), most)
+
+
+def _strained(values: Sequence[Any], people: int, most: int) -> Iterator[tuple[Any, ...]]:
+    half, others = people // 2, (people - 1) // 2
+    alike = ((value,) * people for value in values)
+    split = ((a,) * half + (b,) * (people - half) for a, b in itertools.permutations(values, 2))
+    around = [(a,) * others + (b,) * (people - 1 - others) for a, b in itertools.permutations(values[:3], 2)]
+    apart = (data for rest, one in itertools.product(around, values) for data in ((one, *rest), (*rest, one)))
+    # Whoever is apart comes before halves of all pairs of values, of which there may be many.
+    first = itertools.islice(split, 6)
+    return itertools.islice(itertools.chain(alike, first, apart, split), most)
+
+
+def extremes_first(domain: Sequence[Any]) -> list[Any]:
+    """The same values: of numbers the least and the largest first, of others the first and the last."""
+    numbers = [value for value in domain if isinstance(value, int | float)]
+    ends = (min(numbers), max(numbers)) if numbers else (domain[0], domain[-1])
+    return list(dict.fromkeys([*ends, *domain]))
 
 
 def list_pairs(

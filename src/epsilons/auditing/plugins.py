@@ -5,8 +5,8 @@ from __future__ import annotations
 import math
 from typing import Any
 
+from epsilons.auditing.attack import audit_claim
 from epsilons.auditing.built_in import claim_of
-from epsilons.auditing.claims import audit_claim
 from epsilons.mechanisms import vetting
 from epsilons.mechanisms.base import why_refused
 from epsilons.preferences import roster_of

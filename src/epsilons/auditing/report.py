@@ -15,9 +15,10 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True)
 class Finding:
-    """The largest loss that was found for people who granted `granted`, of what they are `charged`.
+    """The largest loss that was found for people who granted `granted`, of what they are `charged`, in one `unit`.
 
-    From draws it is a lower bound, which is wrong with a chance of at most 1 - `confidence`.
+    From draws it is a lower bound, which is wrong with a chance of at most 1 - `confidence`. With a delta the loss is
+    the least epsilon that holds but for it, or the rho that an account counts.
     """
 
     name: str
@@ -30,6 +31,13 @@ class Finding:
     neighbour: tuple[Any, ...] = ()
     event: str = ""
     confidence: float | None = None
+    unit: str = "epsilon"
+    delta: float | None = None
+
+    @property
+    def counted(self) -> str:
+        """In what the loss is told."""
+        return self.unit if self.delta is None or self.unit == "rho" else f"{self.unit} at delta {self.delta:g}"
 
     @property
     def part(self) -> float:
@@ -39,8 +47,9 @@ class Finding:
     def __str__(self) -> str:
         said = "at least " if self.confidence is not None else ""
         verdict = "holds" if self.holds else "REFUTED"
+        unit = "" if self.counted == "epsilon" else f"in {self.counted}; "
         text = f"{self.name}: {verdict}. Whoever granted {self.granted:g} is charged {self.charged:.6g} and loses "
-        text += f"{said}{self.loss:.6g} ({self.how})"
+        text += f"{said}{self.loss:.6g} ({unit}{self.how})"
         return (
             f"{text}: {self.event} of {_tell(self.data)} against {_tell(self.neighbour)}." if self.event else f"{text}."
         )
@@ -75,19 +84,23 @@ class Audit(Shown):
         return Audit((*self.findings, *other.findings), tuple(dict.fromkeys((*self.notes, *other.notes))))
 
     def sheets(self) -> Sequence[Sheet]:
+        several = any(finding.counted != "epsilon" for finding in self.findings)
         rows = [
-            [f.name, show(f.granted), f"{f.charged:.4g}", _show_loss(f), f"{f.part:.0%}", "" if f.holds else "REFUTED"]
+            [f.name, show(f.granted), *[f.unit][:several], f"{f.charged:.4g}", _show_loss(f), _show_part(f)]
             for f in self.findings
         ]
+        deltas = dict.fromkeys(finding.delta for finding in self.findings if finding.delta is not None)
+        said = [f"Epsilons hold but for a delta of {delta:g}." for delta in deltas]
+        columns = ("claim", "granted", *["in"][:several], "charged", "found", "of it")
         names = dict.fromkeys(finding.name for finding in self.findings)
         count = show_count(len(names), "claim")
         title = f"{count}: none refuted" if self.holds else f"{count}: REFUTED {', '.join(self.refuted)}"
         told = [str(finding) for finding in self.findings if not finding.holds] or [f"Closest: {self.worst}"]
-        return [Sheet(title, ("claim", "granted", "charged", "found", "of it", ""), rows, (*told, *self.notes))]
+        return [Sheet(title, columns, rows, (*told, *said, *self.notes))]
 
     def plot(self, axes: Axes | None = None) -> Axes:
         """Each claim's largest loss as a part of what is charged: beyond 1 it is refuted."""
-        labels = [f"{f.name}, {f.granted:g}" for f in self.findings]
+        labels = [f"{f.name}, {f.granted:g}{'' if f.counted == 'epsilon' else f', {f.counted}'}" for f in self.findings]
         bounds = [f.confidence is not None for f in self.findings]
         return plot_audit(labels, [f.part for f in self.findings], bounds, axes)
 
@@ -99,6 +112,10 @@ class Audit(Shown):
 
 def _show_loss(finding: Finding) -> str:
     return f"{'≥ ' if finding.confidence is not None else ''}{finding.loss:.4g}"
+
+
+def _show_part(finding: Finding) -> str:
+    return f"{finding.part:.0%}{'' if finding.holds else ' REFUTED'}"
 
 
 def _plain(data: Sequence[Any]) -> list[Any]:

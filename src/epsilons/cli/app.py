@@ -25,7 +25,8 @@ from epsilons.statistics.catalogue import CATALOGUE
 FILES = {
     "statistics": (*(name.replace("_", "-") for name in CATALOGUE), "plan", "relation", "budget", "sql"),
     "batch": ("batch",),
-    "file": ("init", "register", "check", "sync"),
+    "init": ("init",),
+    "file": ("register", "check", "sync"),
     "person": ("person",),
     "ledger": ("ledger",),
     "serve": ("serve", "keys"),

@@ -60,10 +60,12 @@ _KINDS: dict[str, dict[str, Any]] = {
     "bounds": {"type": PAIR, "help": "Public bounds of the column; those of the file unless given."},
     "edges": {"type": str, "metavar": "A,B,...", "help": "Bins [a, b), [b, c), ...; of dates months(first,last)."},
     "categories": {"type": str, "help": "Categories, with commas between them."},
+    "among": {"type": str, "metavar": "A,B,...", "help": "The options, with commas between them; the registered keys."},
     "classes": {"type": str, "help": "The two classes, with a comma between them; the second is the one predicted."},
     "features": {"type": Listed("A,B,...", str.strip), "help": "The features' columns, with commas between them."},
     "q": {"type": Listed("Q,...", float, "a number, or several with commas between them, such as 0.25,0.5,0.75")},
     "threshold": {"type": str},
+    "group_epsilons": {"type": Listed("A,B,...", float, "numbers with commas between them, such as 0.5,1")},
     "assume": {"type": str, "metavar": "NUMBER|unrelated|nothing"},
     "by": {"type": str, "multiple": True, "metavar": "COLUMN=KEY,KEY", "help": _KEYS},
 }
@@ -183,7 +185,7 @@ def read_arguments(entry: Entry | None, given: dict[str, Any], people: Asking) -
         (kept["q"],) = kept["q"]
     if isinstance(kept.get("edges"), str):
         kept["edges"] = spans_written(kept["edges"]) or _EDGES.convert(kept["edges"], None, None)
-    for name in ("categories", "classes"):
+    for name in ("categories", "classes", "among"):
         if name in kept:
             kept[name] = _read_keys(kept.get("column") or kept.get("target") or "", kept[name], people)
     if entry is not None and entry.model and "column" in kept:

@@ -240,7 +240,7 @@ def _charges(remaining: Remaining, answers: Answers, stored: bool) -> str:
 
 def _price(remaining: Remaining, charged: Mapping[float, float], names: Mapping[float, str], called: str) -> str:
     charges = {granted: spent for granted, spent in sorted(charged.items()) if math.isfinite(granted)}
-    now = {one.epsilon: one for one in remaining.levels}
+    now, measure = {one.epsilon: one for one in remaining.levels}, remaining.measure
     if not charges:
         return "Nobody is charged: everyone chose public."
     levels, rows, everyone = list(charges), [], sum(one.people for one in now.values())
@@ -249,9 +249,10 @@ def _price(remaining: Remaining, charged: Mapping[float, float], names: Mapping[
     for name, places in group_levels(list(zip(named, sizes, strict=True))):
         those = [levels[place] for place in places]
         there = [now[granted] for granted in those if granted in now]
-        left = show_span([one.average for one in there]) if there else "nobody is there now"
+        left = measure.show((one.epsilon, one.average) for one in there) if there else "nobody is there now"
         nothing = sum(one.nothing_left for one in there)
-        rows.append([name, show_span(those), show_span([charges[granted] for granted in those]), left, f"{nothing:,}"])
-    head = ["level", "granted", called, "left", "people with nothing left"]
+        spent = measure.show((granted, charges[granted]) for granted in those)
+        rows.append([name, show_span(those), spent, left, f"{nothing:,}"])
+    head = ["level", "granted", measure.head(called), measure.head("left"), "people with nothing left"]
     shown = len(head) if any(now[granted].nothing_left for granted in levels if granted in now) else len(head) - 1
-    return text_table(head[:shown], [row[:shown] for row in rows], width())
+    return "\n".join([text_table(head[:shown], [row[:shown] for row in rows], width()), *measure.notes])

@@ -4,7 +4,7 @@ terms.py           what is collected: a survey, its aggregators, the terms that 
 transport.py       an answer as sealed shares, their way, and aggregators behind HTTP
 reports.py         shares and reports, and why an aggregator refuses;  sealing.py: keys
 proof.py           the prime field, and the proof that shares are one answer
-aggregator.py      what an aggregator does;  store.py: what it keeps
+aggregator.py      what an aggregator does;  store.py: what it keeps;  chain.py: why no older copy of it goes on
 coordinator.py     from terms to a publication
 publication.py     sums, estimate with intervals, promise
 """

@@ -27,6 +27,7 @@ from typing import Any, Self
 import numpy as np
 
 from epsilons.collection import reports as wire
+from epsilons.collection.chain import Chain, hash_sums
 from epsilons.collection.proof import Words, add, in_range, round_challenge, to_words, total
 from epsilons.collection.reports import MalformedError, OutOfOrderError, Report, UnknownCollectionError, read_ids
 from epsilons.collection.sealing import ID_BYTES, SEALED_BYTES, OpeningKey, purpose, read_secret
@@ -34,8 +35,9 @@ from epsilons.collection.store import STORE_FORMAT, Store
 from epsilons.collection.terms import LEAST_BATCH, Collection
 from epsilons.errors import ProtocolError
 from epsilons.guarantee import NANO
+from epsilons.ledger.opening import Place
 from epsilons.noise import Entropy, discrete_laplace_many, system
-from epsilons.storage.base import Connection, reach, spread
+from epsilons.storage.base import Connection, spread
 
 CHALLENGE_BYTES = 32
 #: {(round, id): (digest, level)} of reports that are stored.
@@ -61,16 +63,23 @@ class _Entered:
 
 
 class Aggregator:
-    """`minimum` is this aggregator's own floor: collections with smaller batches are not taken."""
+    """`minimum` is this aggregator's own floor: collections with smaller batches are not taken.
+
+    `witness` is where the store's head is kept, as a ledger's is: in this user's state directory, in a file (False:
+    nowhere), or by a witness, whose address a new store takes for life. A store without a head is refused until it is
+    opened once with `adopt`.
+    """
 
     def __init__(
-        self, store: Store, key: OpeningKey, *, minimum: int = LEAST_BATCH, entropy: Callable[[], Entropy] = system
-    ) -> None:
+        self, store: Store, key: OpeningKey, *, minimum: int = LEAST_BATCH, entropy: Callable[[], Entropy] = system,
+        witness: Place = None, adopt: bool = False,
+    ) -> None:  # fmt: skip
         self._store, self._key, self._minimum, self._entropy = store, key, minimum, entropy
         self._known: dict[bytes, _Entered] = {}
         self.key = str(key.public)
         with store.write() as connection:
-            _found(connection, key)
+            settled = _found(connection, key, witness)
+        self._chain = Chain.open(store.database, key, settled, witness, adopt)
         key.unused = False
 
     @classmethod
@@ -84,6 +93,10 @@ class Aggregator:
             key.save(key_file)
         return made
 
+    def shut(self) -> None:
+        """Let go of the witness; the store is its owner's to close."""
+        self._chain.close()
+
     def enter(self, document: Any) -> bytes:
         """Take part in a collection; its id. A second time is no change."""
         collection = Collection.from_dict(document)
@@ -92,11 +105,12 @@ class Aggregator:
         if collection.minimum < self._minimum:
             rule = f"At least {self._minimum:,} reports a batch."
             raise MalformedError("The minimum is too small for this aggregator.", rule=rule)
-        with self._store.write() as connection:
+        with self._chain.writing("entering", "entered") as connection:
             if connection.execute(_COLLECTION, {"id": collection.id}).fetchone() is None:
                 number = (connection.execute("SELECT max(number) FROM collections").fetchone()[0] or 0) + 1
                 row = {"number": number, "id": collection.id, "terms": json.dumps(collection.to_dict())}
                 connection.execute("INSERT INTO collections VALUES (:number, :id, :terms, 1)", row)
+                self._chain.add(connection, "enter", {"number": number, "id": collection.id.hex()})
         return collection.id
 
     def status(self, collection: bytes) -> dict[str, Any]:
@@ -121,7 +135,7 @@ class Aggregator:
         digests = [hashlib.sha256(report.sealed).digest() for report in offered]
         outcomes: list[str] = []
         rows: list[tuple[Any, ...]] = []
-        with self._store.write() as connection:
+        with self._chain.writing("taking", "taken") as connection:
             current = _round(connection, entered)
             taken = _find_taken(connection, entered, sorted({report.id for report in offered}))
             for report, share, digest in zip(offered, shares, digests, strict=True):
@@ -130,9 +144,9 @@ class Aggregator:
                     taken[report.round_number, report.id] = digest, report.level
                     kept = self._keep(entered, report, share or b"")
                     rows.append((entered.number, report.round_number, report.id, report.level, digest, kept))
-            connection.insert_many("reports", rows)
-            reach("taking")
-        reach("taken")
+            if rows:
+                connection.insert_many("reports", rows)
+                self._chain.add(connection, "take", {"number": entered.number, "round": current, "reports": len(rows)})
         return outcomes
 
     def _open(self, entered: _Entered, report: Report) -> bytes | None:
@@ -158,7 +172,7 @@ class Aggregator:
         if round_number not in entered.rounds:
             raise UnknownCollectionError("There is no such round.", rule=f"From 1 to {entered.terms.rounds}.")
         here = {"number": entered.number, "round": round_number}
-        with self._store.write() as connection:
+        with self._chain.writing("closing", "closed") as connection:
             current = _round(connection, entered)
             if round_number > current:
                 raise OutOfOrderError("This round is not open yet.", rule="Rounds close in their order.")
@@ -168,8 +182,7 @@ class Aggregator:
             nonce = self._entropy().bytes(CHALLENGE_BYTES)
             connection.execute("INSERT INTO closings VALUES (:number, :round, :nonce)", {**here, "nonce": nonce})
             connection.execute("UPDATE collections SET round = round + 1 WHERE number = :number", here)
-            reach("closing")
-        reach("closed")
+            self._chain.add(connection, "close", {**here, "nonce": nonce.hex()})
         return nonce
 
     def present(self, collection: bytes, level: int) -> bytes:
@@ -192,17 +205,17 @@ class Aggregator:
         if len(challenge) != CHALLENGE_BYTES:
             raise MalformedError("This is not a challenge.", rule=f"{CHALLENGE_BYTES} bytes.")
         asked = hashlib.sha256(challenge + ids).digest()
-        with self._store.write() as connection:
+        with self._chain.writing("checking", "checked") as connection:
             _check_closed(connection, entered)
             batch = _batch(connection, entered, level)
             if batch is None:
                 self._check_batch(connection, entered, level, ids)
                 row = {"number": entered.number, "level": level, "challenge": challenge, "asked": asked}
                 connection.execute("INSERT INTO batches VALUES (:number, :level, :challenge, :asked, NULL, NULL)", row)
+                line = {"number": entered.number, "level": level, "asked": asked.hex()}
+                self._chain.add(connection, "check", line)
             elif bytes(batch["asked"]) != asked or batch["sums"] is not None:
                 raise OutOfOrderError("This batch was checked already.", rule="One challenge for each batch, ever.")
-            reach("checking")
-        reach("checked")
         wanted = set(read_ids(ids))
         with self._store.read() as connection:
             shown = []
@@ -221,6 +234,7 @@ class Aggregator:
             if batch is None:
                 raise OutOfOrderError("This batch was not checked.", rule="Proofs come before sums.")
             if batch["sums"] is not None:
+                self._chain.secure()
                 return _repeat(batch, ids)
             wanted = self._check_batch(connection, entered, level, ids)
             rounds = [self._shares(connection, entered, n, level, wanted) for n in entered.rounds]
@@ -228,7 +242,7 @@ class Aggregator:
         published = np.stack(sums)[:, terms.cells.start : terms.cells.stop]
         noisy = add(published, self._noise(terms, level, published.size).reshape(published.shape))
         answer = noisy.astype("<u8").tobytes()
-        with self._store.write() as connection:
+        with self._chain.writing("collecting", "collected") as connection:
             batch = _batch(connection, entered, level)
             if batch["sums"] is not None:
                 # Another request was faster: what it stored is what leaves, and this noise is forgotten.
@@ -236,8 +250,7 @@ class Aggregator:
             here, added = {"number": entered.number, "level": level}, "accepted = :ids, sums = :sums"
             connection.execute(f"UPDATE batches SET {added} WHERE {_HERE}", {"ids": ids, "sums": answer, **here})
             connection.execute(f"UPDATE reports SET share = NULL WHERE {_HERE}", here)
-            reach("collecting")
-        reach("collected")
+            self._chain.add(connection, "collect", {**here, "sums": hash_sums(ids, answer)})
         self._store.forget()
         return answer
 
@@ -298,24 +311,26 @@ class Aggregator:
             yield np.stack(some)
 
 
-def _found(connection: Connection, key: OpeningKey) -> None:
-    """A store and its key are born together. What has taken part in nothing may be born once more."""
-    found = connection.execute("SELECT format, key FROM identity").fetchone()
+def _found(connection: Connection, key: OpeningKey, witness: Place) -> str | None:
+    """A store and its key are born together, with its witness. What has taken part in nothing may be born once more."""
+    found = connection.execute("SELECT * FROM identity").fetchone()
     if found is not None and found["format"] != STORE_FORMAT:
-        rule = f"Its format is {found['format']}; this release writes {STORE_FORMAT}, in which shares stay sealed."
+        rule = f"Its format is {found['format']}; this release writes {STORE_FORMAT}, in which a store has a head."
         hint = "publish with the release that wrote it; then a new store and a new key"
         raise ProtocolError("Another release wrote this store.", rule=rule, suggest=hint)
     mine = {"format": STORE_FORMAT, "key": str(key.public)}
     if found is not None and found["key"] == mine["key"]:
-        return
+        return None if found["witness"] is None else str(found["witness"])
     if found is not None and connection.execute("SELECT 1 FROM collections").fetchone() is not None:
         raise ProtocolError("This store belongs to another aggregator.", suggest="the key it began with")
     if not key.unused:
         rule = "With an old key it would add up the same reports once more, under fresh noise."
         hint = "a new name for the key, or the old store"
         raise ProtocolError("A new store needs a new key.", rule=rule, suggest=hint)
+    settled = Chain.begin(connection, key, witness, mine)
     connection.execute("DELETE FROM identity")
-    connection.execute("INSERT INTO identity VALUES (1, :format, :key)", mine)
+    connection.execute("INSERT INTO identity VALUES (1, :format, :key, :witness)", {**mine, "witness": settled})
+    return settled
 
 
 def _purpose(entered: _Entered, report: Report) -> bytes:

@@ -10,11 +10,12 @@ from typing import Any, Self
 import numpy as np
 from numpy.typing import NDArray
 
+from epsilons.arguments.options import DEFAULT_ASSUME
 from epsilons.collection.terms import Collection, noise_variance
 from epsilons.display import Shown, show_count
 from epsilons.errors import PlanError, ProtocolError
 from epsilons.guarantee import ROSTER_IS_PUBLIC, Guarantee, to_epsilon
-from epsilons.local.estimate import Estimate, check_combination, solve_counts, split_variance
+from epsilons.local.estimate import Combination, Ends, Estimate, check_combination
 from epsilons.local.leakage import COUNTS, Leakage
 from epsilons.local.sampling_privacy import SamplingPrivacy
 
@@ -84,11 +85,12 @@ class Publication(Shown):
         draws = aggregators * len(self.collection.cells)
         return aggregators * ((_IMPOSSIBLE_BITS + 1) * math.log(2) + math.log(draws)) / scale
 
-    def estimate(self, *, assume: str = "unrelated", density: float = 0.5) -> Estimate:
+    def estimate(self, *, assume: Any = DEFAULT_ASSUME, density: float = 0.5) -> Estimate:
         """How many owners have each option.
 
-        `assume="unrelated"` (levels say nothing about answers) combines levels by the inverse of their variance;
-        "nothing" counts every owner alike, and is unbiased however answers follow levels.
+        `assume=g`: no level's expected share of an option is further than g spreads from everyone's. "unrelated" is 0,
+        and combines levels by the inverse of their variance; "nothing" counts every owner alike, and is unbiased
+        however answers follow levels.
         """
         if not self.published:
             rule = f"At least {self.collection.minimum:,} reports."
@@ -97,36 +99,33 @@ class Publication(Shown):
         if isinstance(survey.protocol, SamplingPrivacy):
             found = survey.protocol.estimate(*self.published[0].sums)
             return replace(found, labels=survey.options, notes=(*found.notes, *notes))
-        weights = self.weights(assume=assume, density=density)
-        sizes = np.array([batch.reports for batch in self.published], dtype=np.float64)
-        people = float(sizes.sum())
+        combined = self._combine(assume, density)
+        people, weights = combined.people, combined.weights * combined.people
         values = weights @ np.array([batch.sums[0] for batch in self.published], dtype=np.float64)
         noise = float(weights**2 @ self._noise())
-        split = split_variance(sizes, weights / people, assume)
         within = np.clip(values, 0, people)
-        errors = np.sqrt(noise + split * within * (people - within))
+        errors = np.hypot(np.sqrt(noise + combined.split(within)), combined.bias(within))
         epsilons = [to_epsilon(batch.nano) / self.collection.cells_moved for batch in self.published]
         scales = tuple(zip(weights.tolist(), epsilons, strict=True))
 
-        def bounds(level: float) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
+        def bounds(level: float) -> Ends:
             z = NormalDist().inv_cdf((1 + level) / 2)
             reach = max(noise_quantile(scales, len(self.collection.aggregators), level), z * math.sqrt(noise))
-            return solve_counts(values, people, reach**2, 0.0, split, z)
+            return combined.ends(values, lambda n: np.sqrt(reach**2 + z**2 * combined.split(n)))
 
-        said = [f"One owner who lies moves a count by at most {float(weights.max()):.4g}."]
-        if assume == "unrelated" and len(weights) > 1:
-            said.append("Levels are combined as if they said nothing about answers.")
+        said = (f"One owner who lies moves a count by at most {float(weights.max()):.4g}.", *combined.condition(values))
         return Estimate(values, errors, int(people), self.leakages, bounds, survey.options, (*said, *notes))
 
-    def weights(self, *, assume: str = "unrelated", density: float = 0.5) -> NDArray[np.float64]:
+    def weights(self, *, assume: Any = DEFAULT_ASSUME, density: float = 0.5) -> NDArray[np.float64]:
         """What one owner's report counts for, per published level; 1 on average. From public facts only."""
-        density = check_combination(assume, density)
+        combined = self._combine(assume, density)
+        return combined.weights * combined.people
+
+    def _combine(self, assume: Any, density: float) -> Combination:
+        related, density = check_combination(assume, density)
         sizes = np.array([batch.reports for batch in self.published], dtype=np.float64)
-        if assume == "nothing":
-            return np.ones(len(sizes))
-        # A level's share of an option has variance noise/n^2 + density(1 - density)/n; a weight per owner divides by n.
-        base = 1 / (self._noise() / sizes + density * (1 - density))
-        return np.asarray(base * sizes.sum() / float(sizes @ base))
+        # A cell's noise is that of the level, a share of which falls to each owner.
+        return Combination.best(sizes, self._noise() / sizes, related, density)
 
     def _noise(self) -> NDArray[np.float64]:
         """The variance of a cell per published level."""

@@ -68,8 +68,7 @@ class OpeningKey:
 
     def __init__(self, key: X25519PrivateKey, *, unused: bool = False) -> None:
         self._key, self.unused = key, unused
-        at_rest = HKDF(hashes.SHA256(), KEY_BYTES, salt=None, info=_AT_REST).derive(key.private_bytes_raw())
-        self._at_rest = AESGCM(at_rest)
+        self._at_rest = AESGCM(self.derive(_AT_REST))
 
     @classmethod
     def fresh(cls) -> Self:
@@ -82,6 +81,10 @@ class OpeningKey:
     @property
     def public(self) -> SealingKey:
         return SealingKey(self._key.public_key())
+
+    def derive(self, what_for: bytes) -> bytes:
+        """Another secret, that follows from this one and serves for this alone."""
+        return HKDF(hashes.SHA256(), KEY_BYTES, salt=None, info=what_for).derive(self._key.private_bytes_raw())
 
     def open(self, sealed: bytes, what_for: bytes) -> bytes | None:
         """The share; None if it was sealed to another key, for another purpose, or damaged."""

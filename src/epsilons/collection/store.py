@@ -7,21 +7,24 @@ grows with any change to them.
 from functools import partial
 
 from epsilons.collection.reports import UnavailableError
+from epsilons.ledger.tables import JOURNAL
 from epsilons.storage import open_database
 from epsilons.storage.stores import own_store
 
-STORE_FORMAT = 2
+STORE_FORMAT = 3
 
 # `round` of a collection is the one that takes reports; beyond the last one the collection is closed. `closings` has
 # what each closing round drew: the challenge of its proofs is made of it, so owners could not know it before.
 # `share` is sealed by a key that is not here, and erased once the batch is added up; the id stays, so that nothing can
-# be sent again. A batch has one row, and so at most one challenge and one sum, ever.
+# be sent again. A batch has one row, and so at most one challenge and one sum, ever. `journal` has a line for every
+# change (`chain`); `witness` is who keeps its head, as JSON.
 TABLES = (
     """
 CREATE TABLE identity (
-    one INTEGER NOT NULL CHECK (one = 1), format INTEGER NOT NULL, "key" TEXT NOT NULL,
+    one INTEGER NOT NULL CHECK (one = 1), format INTEGER NOT NULL, "key" TEXT NOT NULL, witness TEXT,
     PRIMARY KEY (one)
 )""",
+    JOURNAL,
     """
 CREATE TABLE collections (
     number INTEGER NOT NULL, id BLOB NOT NULL, terms TEXT NOT NULL, round INTEGER NOT NULL,
@@ -78,13 +81,13 @@ class Store:
     """
 
     def __init__(self, url: str) -> None:
-        self._database = open_database(url, OWNER)
-        self.write, self.read = self._database.write, self._database.read
-        self.forget, self.close = self._database.forget, self._database.close
+        self.database = open_database(url, OWNER)
+        self.write, self.read = self.database.write, self.database.read
+        self.forget, self.close = self.database.forget, self.database.close
         try:
             with self.write() as connection:
                 if not connection.has_table(OWNER.mark):
-                    self._database.make_tables(connection, TABLES)
+                    self.database.make_tables(connection, TABLES)
         except BaseException:
             self.close()
             raise

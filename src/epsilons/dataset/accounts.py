@@ -11,7 +11,9 @@ from epsilons.dataset.declared import lasting_arguments
 from epsilons.dataset.registered import Registered
 from epsilons.dataset.registry import Registry
 from epsilons.dataset.snapshot import verify_snapshots
-from epsilons.errors import LedgerError, PreferenceError
+from epsilons.display import show
+from epsilons.errors import Argument, LedgerError, PreferenceError
+from epsilons.guarantee import to_epsilon
 from epsilons.ledger.balances import Anew, Remaining, Statement
 from epsilons.ledger.consent import Term
 from epsilons.ledger.ledger import Ledger
@@ -38,6 +40,29 @@ def say_levels(people: Registry | Registered, said: Mapping[Any, Any], anew: boo
     if any(level == math.inf for level in said.values()):
         raise PreferenceError("Nobody becomes public by a number.", suggest="public for LEVEL")
     return people.set_level(said, anew=anew)
+
+
+def check_anew(given: Any) -> bool:
+    """Whether somebody consents anew, which nothing but a plain yes says."""
+    if not isinstance(given, bool):
+        raise PreferenceError("Consent is a plain yes or no.", suggest=Argument("anew", True))
+    return given
+
+
+def tell_consent(statement: Statement) -> list[str]:
+    """What it means to consent anew, in plain words, to somebody of whom records were lost; else nothing."""
+    if not statement.lost:
+        return []
+    measure = statement.measure
+    known = to_epsilon(measure.epsilon(statement.spent + statement.reserved - statement.written_off))
+    counted = f"at most {show(known)}" if known else "nothing"
+    return [
+        "Records of this dataset's ledger were lost. Your data may have been used for questions that are not listed "
+        "here, up to all that you had allowed then. Nobody can undo that, or say how much it was.",
+        "So all that you allow counts as used, and your data is in no further question, unless you consent anew.",
+        "If you do, what you allow now is counted from nothing. It comes on top of what was used before: "
+        f"{counted} that is known, and whatever the lost records held. You need not: nothing changes if you do not.",
+    ]
 
 
 def set_quota(ledger: Ledger, analyst: str, epsilon: float | None, questions: int | None) -> None:
@@ -80,7 +105,7 @@ def tell_statement(statement: Statement) -> dict[str, Any]:
         "redefined": [in_epsilons(one, "before", "granted") for one in statement.redefined],
         "not_dp_since": statement.not_dp_since,
         "sentences": list(statement.sentences),
-        **({"lost": True} if statement.lost else {}),
+        **({"lost": True, "consent": tell_consent(statement)} if statement.lost else {}),
         **({} if statement.anew is None else {"anew": _tell_anew(statement.anew, measure)}),
         **counted,
         **({} if statement.term is None else {"renews": _tell_term(statement.term, measure)}),
@@ -108,6 +133,7 @@ def tell_state(ledger: Ledger, left: Remaining, dataset: int | None) -> dict[str
         "public": sum(cohort.people for cohort in list_active(left.cohorts) if cohort.granted is None),
         "withdrawn": sum(cohort.people for cohort in left.cohorts if cohort.state == "withdrawn"),
         "not_dp_since": left.not_dp_since,
+        **({"gone": left.gone} if left.gone else {}),
         "quotas": tell_quotas(ledger),
         **({} if left.measure.delta is None else {"measure": left.measure.name, "delta": float(left.measure.delta)}),
     }
@@ -150,6 +176,7 @@ def tell_past(past: Past) -> dict[str, Any]:
         "charges": [{"epsilon": granted, "charged": charged} for granted, charged in past.epsilons.items()],
         "individual": past.individual,
         "not_dp_since": past.not_dp_since,
+        **({} if past.measure.delta is None else {"measure": past.measure.to_text()}),
     }
 
 

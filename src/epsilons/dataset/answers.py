@@ -88,7 +88,7 @@ class Answers(Shown, Mapping[str, Release]):
             cells = [show_key(row[name]) for name in keyed]
             for name, bar in bars.items():
                 value, interval = row[name], bar.get(key) if isinstance(bar, dict) else bar
-                number = isinstance(value, (int, float)) and not isinstance(value, bool)
+                number = isinstance(value, (int, float)) and not isinstance(value, bool) and not self[name].chosen
                 shown = "–" if interval is None else f"{show(interval[0])} to {show(interval[1])}"
                 cells += [show(value) if number else show_key(value), shown]
             rows.append(cells)

@@ -33,6 +33,7 @@ from epsilons.dataset.levels import counts_levels
 from epsilons.dataset.methods import BatchQuestions
 from epsilons.display import Sheet, Shown, group_levels, show, show_count, show_span
 from epsilons.errors import Argument, PlanError, Text
+from epsilons.measure import PLAIN, Measure
 from epsilons.planner.choose import list_finite
 from epsilons.planner.guesses import GUESSES, Guess
 from epsilons.release import Release
@@ -132,12 +133,13 @@ class BatchPlan(Shown):
     share: float
     rows: tuple[BatchRow, ...]
     levels: tuple[Level, ...]
+    measure: Measure = PLAIN
 
     @property
     def charges(self) -> dict[float, float]:
         """{granted epsilon: what all questions together charge at most}; nobody pays more than is left."""
         asked = {one.epsilon: sum(row.charges.get(one.epsilon, 0.0) for row in self.rows) for one in self.levels}
-        return {epsilon: round(charge, 9) for epsilon, charge in asked.items()}
+        return {epsilon: round(charge * self.measure.one) / self.measure.one for epsilon, charge in asked.items()}
 
     def to_dict(self) -> dict[str, Any]:
         """Plain values that survive JSON; public people pay nothing and are left out of the charges."""
@@ -152,11 +154,13 @@ class BatchPlan(Shown):
         finite = [level for level in self.levels if level.left is not None]
         for name, places in group_levels([(level.name, level.people) for level in finite]):
             some = [finite[place] for place in places]
-            spent = show_span([charges[level.epsilon] for level in some])
+            spent = self.measure.show((level.epsilon, charges[level.epsilon]) for level in some)
             # Whoever has less left pays less, so that on average at least this stays.
-            left = show_span([max(0.0, round((level.left or 0.0) - charges[level.epsilon], 9)) for level in some])
+            stays = [(level.epsilon, (level.left or 0.0) - charges[level.epsilon]) for level in some]
+            left = self.measure.show((granted, max(0.0, round(one, 15))) for granted, one in stays)
             granted = show_span([level.epsilon for level in some])
             notes.append(f"  {name}: charges {spent}, leaves {left} of {granted}")
+        notes += self.measure.notes
         shares = [f"{row.share:.4g}" if row.share else "free" for row in self.rows]
         pairs = zip(self.rows, shares, strict=True)
         cells = [[row.question, share, show(row.error), row.mechanism] for row, share in pairs]
@@ -274,7 +278,8 @@ class Batch(BatchQuestions):
         shares = self.split()
         pairs = zip(named, shares, strict=True)
         rows = [replace(first._predict(share, self._share), question=names) for (first, names), share in pairs]
-        return BatchPlan(float(sum(shares)), tuple(rows), self._people.describe().levels)
+        described = self._people.describe()
+        return BatchPlan(float(sum(shares)), tuple(rows), described.levels, Measure.of_text(described.measure))
 
     def ask(self) -> Answers:
         """Ask everything now."""
@@ -283,6 +288,10 @@ class Batch(BatchQuestions):
         for pending, call in calls:
             pending._release = self._people._ask(call)
         return self._answers()
+
+    def is_answered(self) -> bool:
+        """Whether all of it was answered before, so that asking is free."""
+        return all(self._people._find(call) is not None for _, call in self._calls())
 
     def find(self) -> Answers | None:
         """What was answered before, if all of it was; nothing is charged or read."""

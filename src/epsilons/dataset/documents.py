@@ -220,12 +220,14 @@ class Asked:
         """What it would cost and how far it would err. Free."""
         if self._call is None:
             plan = self._batch.plan()
-            return {**plan.to_dict(), "sheets": write_sheets(plan.sheets())}
+            told = {"answered": self._batch.is_answered(), "sheets": write_sheets(plan.sheets())}
+            return {**plan.to_dict(), **told}
         if self._planned is not None:
             raise _unusable("What was planned is asked, not planned again.")
         made = self._people._plan(self._call, past)
         known = [vars(one) for one in made.known]
         told = {"mark": mark_of(made), "past": past, "mechanism": made.mechanism, "known": known}
+        told["answered"] = self._people._is_answered(self._call)
         return {**made.to_dict(), **told, "sheets": write_sheets(made.sheets())}
 
     def what_if(self, move: Mapping[Any, Any]) -> tuple[dict[str, Any], dict[str, Any]]:

@@ -10,7 +10,6 @@ from epsilons.arguments.spans import read_spans
 from epsilons.display import Sheet, Shown, group_levels, show, show_count, show_span
 from epsilons.engines.base import NUMBER, OTHER, Column, Schema
 from epsilons.engines.postgresql import is_address
-from epsilons.ledger.balances import COUNTS_RHO
 from epsilons.ledger.renewal import tell_renewal
 from epsilons.ledger.values import tell_waiting
 from epsilons.measure import PLAIN, PURE, Measure
@@ -19,7 +18,6 @@ from epsilons.storage import show_address
 
 #: More levels than this are counted, not listed.
 _MOST_SHOWN = 64
-_LEVELS = ("level", "epsilon", "people", "left on average", "least left", "nothing left")
 _COLUMNS = ("column", "holds", "known")
 _AGAINST = {"absent": "absent", "replace": "replaced by anyone else"}
 
@@ -260,15 +258,17 @@ class Description(Shown):
         if self._many:
             return [(f"{len(self.levels):,} levels", "not listed", f"{self.people:,}", "", "", "")]
         rows: list[tuple[str, ...]] = []
+        measure = Measure.of_text(self.measure)
         for name, places in group_levels([(one.name, one.people) for one in self.levels]):
             those = [self.levels[place] for place in places]
             finite = [one for one in those if one.left is not None]
             spans = [show_span([one.epsilon for one in finite])] if finite else []
             granted = " or ".join([*spans, *(["public"] if len(finite) < len(those) else [])])
-            left = show_span([one.left or 0.0 for one in finite]) if finite else "–"
-            least = show(min((one.least or 0.0 for one in finite), default=None))
+            left = measure.show((one.epsilon, one.left or 0.0) for one in finite) if finite else "–"
+            least = min(finite, key=lambda one: one.least or 0.0, default=None)
+            lowest = "–" if least is None else measure.show([(least.epsilon, least.least or 0.0)])
             nothing = show(sum(one.nothing_left for one in finite)) if finite else "–"
-            rows.append((name, granted, f"{sum(one.people for one in those):,}", left, least, nothing))
+            rows.append((name, granted, f"{sum(one.people for one in those):,}", left, lowest, nothing))
         return rows
 
     def _notes(self) -> list[str]:
@@ -292,10 +292,10 @@ class Description(Shown):
 
     def tell_accounts(self) -> list[str]:
         """In what grants and what is left are told, where that is not plain epsilon for good."""
-        measure = Measure.of_text(self.measure)
-        counted = [] if measure.delta is None else [f"{COUNTS_RHO}, with a delta of {float(measure.delta):g}."]
-        return [*counted, *([tell_renewal(self.renews)] if self.renews else [])]
+        return [*Measure.of_text(self.measure).notes, *([tell_renewal(self.renews)] if self.renews else [])]
 
     def sheets(self) -> list[Sheet]:
-        levels = Sheet(show_count(self.people, "person", "people"), _LEVELS, self._level_rows())
+        left = map(Measure.of_text(self.measure).head, ("left on average", "least left"))
+        head = ("level", "epsilon", "people", *left, "nothing left")
+        levels = Sheet(show_count(self.people, "person", "people"), head, self._level_rows())
         return [levels, Sheet("", _COLUMNS, self.columns, self._notes())]

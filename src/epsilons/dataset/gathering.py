@@ -25,7 +25,7 @@ class StagedRows(NamedTuple):
 
     def take_least(self, value: exp.Expr, nothing: exp.Expr) -> tuple[pa.Array, pa.Array, NDArray[np.bool_], Held]:
         """(ids, the least value of each person's rows, whether none of these says anything, the rows)."""
-        found = self.by_person({"asked": value, "unsaid": bit(nothing.copy())})
+        found = self.by_person({"asked": value, "unsaid": cast(bit(nothing.copy()), "TINYINT")})
         ids, asked, unsaid = (found[name].combine_chunks() for name in ("id", "asked", "unsaid"))
         return ids, asked, unsaid.to_numpy(zero_copy_only=False) == 1, read_held(found)
 
@@ -47,10 +47,11 @@ class StagedRows(NamedTuple):
 
     def _held(self) -> dict[str, exp.Expr]:
         """What to ask for `read_held`."""
-        counted = cast(whole(1), "SMALLINT") if self.alone else exp.Count(this=exp.Star(), big_int=True)
+        counted = cast(whole(1), "TINYINT") if self.alone else exp.Count(this=exp.Star(), big_int=True)
         # A column of that name would hide the number of a row.
         placed = self.engine.embedded and ROW not in map(str.casefold, self.engine.schema)
-        place = exp.column(ROW) if self.alone else exp.Min(this=exp.column(ROW))
+        # Places that need more than four bytes are an error: people are then gathered.
+        place = cast(exp.column(ROW), "UINT") if self.alone else exp.Min(this=exp.column(ROW))
         return {"rows": counted} | ({"place": place} if placed else {})
 
 
@@ -61,5 +62,5 @@ def read_held(found: pa.Table) -> Held:
 
 def _read_small(numbers: pa.ChunkedArray) -> NDArray[np.unsignedinteger]:
     """In as few bytes as they need: there are as many as people."""
-    read: NDArray[np.integer] = numbers.combine_chunks().to_numpy()
-    return read.astype(np.min_scalar_type(read.max(initial=0)))
+    read: NDArray[np.integer] = numbers.to_numpy()
+    return read.astype(np.min_scalar_type(read.max(initial=0)), copy=False)

@@ -37,6 +37,8 @@ class PlanOptions(Options, total=False):
     features: Sequence[str]
     classes: Sequence[Any]  # (0, 1)
     other: str
+    among: Sequence[Hashable] | None  # None
+    total: str | None  # None
 
 class Questions:
     def count(
@@ -88,6 +90,17 @@ class Questions:
     ) -> Release: ...
     def correlation(
         self, target: str, other: str, *, bounds: ColumnBounds = None, **options: Unpack[Options]
+    ) -> Release: ...
+    def mode(self, column: str, *, among: Sequence[Hashable] | None = None, **options: Unpack[Options]) -> Release: ...
+    def top(
+        self,
+        column: str,
+        k: int = 3,
+        *,
+        among: Sequence[Hashable] | None = None,
+        total: str | None = None,
+        bounds: Bounds = None,
+        **options: Unpack[Options],
     ) -> Release: ...
     def plan(self, statistic: Statistic, column: str | None = None, **options: Unpack[PlanOptions]) -> Plan: ...
 
@@ -145,4 +158,17 @@ class BatchQuestions:
     ) -> Pending: ...
     def correlation(
         self, target: str, other: str, *, bounds: ColumnBounds = None, **options: Unpack[BatchOptions]
+    ) -> Pending: ...
+    def mode(
+        self, column: str, *, among: Sequence[Hashable] | None = None, **options: Unpack[BatchOptions]
+    ) -> Pending: ...
+    def top(
+        self,
+        column: str,
+        k: int = 3,
+        *,
+        among: Sequence[Hashable] | None = None,
+        total: str | None = None,
+        bounds: Bounds = None,
+        **options: Unpack[BatchOptions],
     ) -> Pending: ...

@@ -22,7 +22,7 @@ from epsilons.statistics.additive import Additive
 from epsilons.statistics.order import Order
 from epsilons.summaries import sql
 from epsilons.summaries.arrays import too_many_samples
-from epsilons.summaries.cells import SortedCells
+from epsilons.summaries.cells import SingleRows, SortedCells
 from epsilons.summaries.columns import Keys
 from epsilons.summaries.sql import Prepared
 
@@ -72,6 +72,13 @@ class TablePeople:
         pairs = zip(without, chances, strict=True)
         others = [n if chance >= ALWAYS else binomial(entropy, n, chance) for n, chance in pairs]
         return [cells.with_missing(cells.missing + np.array(others, np.int64)) for cells in found]
+
+    def single_rows(self) -> SingleRows:
+        assert self.column is not None
+        rows = sql.single_rows(self.preparation.prepared, self.column, where=self.where, by=self.by)
+        level = self.places[rows.level]
+        used = level >= 0
+        return SingleRows(rows.person[used], level[used], rows.group[used], rows.values[used])
 
     def _tally(self, statistic: Additive, prepared: Prepared) -> list[NDArray[np.int64]]:
         """From [group, cohort, cell] to [level, group and cell]; cohorts that are not used are left out."""

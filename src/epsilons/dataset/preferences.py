@@ -148,7 +148,7 @@ def read_preferences(
         with suppress(DataError, PreferenceError):
             found = _read(rows._replace(alone=True), *others).sort(salt, kind)
     found = _read(rows, *others).sort(salt, kind) if found is None else found
-    pa.default_memory_pool().release_unused()  # it would be kept for later, and is several times what is left
+    pa.default_memory_pool().release_unused()
     return found
 
 
@@ -167,6 +167,7 @@ def _read(
         known, asked, unmatched = _match(listed, in_data, preferences, person, normal)
         held = read_held(found).and_others(unmatched)
     reach("preferences read")
+    pa.default_memory_pool().release_unused()  # it would be kept for later, and is as large as what is left
     defaulted = int((asked.words[: len(asked.ids) - unmatched] == SAID_NOTHING).sum())
     grants, codes, rounding_loss = _to_grants(asked.epsilons, preferences, ceiling)
     said = asked.words, tuple(preferences.levels), preferences.default_level
@@ -285,8 +286,8 @@ def _read_column(rows: StagedRows, preferences: Preferences) -> _Asked:
     least = exp.Case(ifs=[exp.If(this=nothing, true=fallback)], default=value)
     ids, asked, unsaid, held = rows.take_least(least, nothing)
     filled = asked.cast(pa.float64()).fill_null(math.nan if default is None else default)
-    epsilons = filled.to_numpy(zero_copy_only=False).astype(float)
-    return _Asked(ids, epsilons, np.where(unsaid, SAID_NOTHING, A_NUMBER), held)
+    epsilons = filled.to_numpy(zero_copy_only=False)
+    return _Asked(ids, epsilons, np.where(unsaid, np.int8(SAID_NOTHING), np.int8(A_NUMBER)), held)
 
 
 def _read_levels(rows: StagedRows, kind: Column, levels: Mapping[str, float], default: float | None) -> _Asked:
@@ -324,7 +325,8 @@ def _unknown_level(engine: Engine, kind: Column, known: list[str]) -> Preference
         what = f"Column {kind.name!r}: {word!r} is not a level; did you mean {meant[0]!r}?"
         return PreferenceError(what, rule=levels, suggest=f"{word!r} as a level too, or the column in one case")
     rule = f"{levels} Others are not shown, since the column may be another one than was meant."
-    hint = ("look at its distinct words yourself; add one to ", Argument("levels"), ", or name another ", _COLUMN)
+    look = "epsilons check --steward shows them to the steward of a dataset file; add one to "
+    hint = (look, Argument("levels"), ", or name another ", _COLUMN)
     return PreferenceError(f"Column {kind.name!r} holds unknown levels.", rule=rule, suggest=hint)
 
 

@@ -43,6 +43,8 @@ class Preview(Shown):
     refused: tuple[str, ...]
     hints: tuple[str, ...]
     many_levels: bool
+    #: The stable code of the first of `refused`, with which registering fails; empty if nothing stands against it.
+    code: str = ""
     #: On the roster, and not used any more; `levels` have everyone else as they would stand once it is registered.
     withdrawn: int = 0
     #: Only where the steward asked for it.
@@ -110,17 +112,18 @@ def look_over(
     try:
         book.verify(thorough=False, note=False)
         with read_candidate(source, preferences, declared, book, reader := _Reader(against)) as candidate:
-            candidate.preferences = _UNREAD if reader.failed else candidate.preferences
+            asked = candidate.preferences
+            candidate.preferences = _UNREAD if reader.failed else asked
             try:
                 if ledger != "memory":
                     check_place(place_of_snapshots(book, ledger, snapshots))
             except DataError as wide:
                 against.append(wide)
-            seen, bounds = _preview(candidate, new, unasked, write), candidate.about["bounds"]
+            seen, bounds = _preview(candidate, new, unasked, against, write), candidate.about["bounds"]
             seen = _without_preferences(seen) if reader.failed else seen
-            seen = replace(seen, refused=(*(error.message(write) for error in against), *seen.refused))
             if steward:
-                private = steward_facts(candidate.engine, candidate.person, declared.rows_per_person, bounds)
+                rows = declared.rows_per_person
+                private = steward_facts(candidate.engine, candidate.person, rows, bounds, asked)
                 seen = replace(seen, private=private)
             return seen
     finally:
@@ -172,7 +175,9 @@ def _without_preferences(seen: Preview) -> Preview:
     return replace(seen, levels=(), withdrawn=0, enrolment=Enrolment(**known), hints=(told, *seen.hints))
 
 
-def _preview(candidate: Candidate, new: bool, unasked: bool, write: Callable[[Argument], str]) -> Preview:
+def _preview(
+    candidate: Candidate, new: bool, unasked: bool, against: list[EpsilonsError], write: Callable[[Argument], str]
+) -> Preview:
     # What is kept in memory asks for no word of the steward.
     ahead = candidate.foresee(Act(confirm=unasked))
     standing = ahead.change.count_standing(ahead.dataset)
@@ -188,8 +193,10 @@ def _preview(candidate: Candidate, new: bool, unasked: bool, write: Callable[[Ar
         also = f" and {write(Argument('confirm', True))}" if ahead.unsure else ""
         hints.append(f"{told}: registering with {write(Argument('loosen', waiting))}{also} grants it.")
     hints.append(f"Rows without a value of {facts.person!r} are nobody's, and are left out.")
+    refused = [*against, *ahead.objections]
     return Preview(
         candidate.declared.name, candidate.version, new, facts.describe_columns(),
         tuple(sorted(levels, key=lambda one: one[1])), ahead.expected,
-        tuple(error.message(write) for error in ahead.objections), (*hints, *facts.hints()), many, withdrawn,
+        tuple(error.message(write) for error in refused), (*hints, *facts.hints()), many,
+        refused[0].code if refused else "", withdrawn,
     )  # fmt: skip

@@ -15,6 +15,7 @@ from epsilons.engines.conditions import parse
 from epsilons.engines.trees import MismatchError, Predicate, canonical
 from epsilons.errors import Argument, DataError, PlanError
 from epsilons.noise.entropy import system
+from epsilons.preferences.groups import read_groups
 from epsilons.release.answer import tell_question
 from epsilons.statistics.base import Question, RowScope, Scope
 from epsilons.statistics.features import check_words
@@ -101,17 +102,19 @@ def parse_question(call: Call, facts: TableFacts) -> TableQuestion:
         by = None if given is None else Keys.of(given, facts.schema)
         if known and by is not None and given is not None:
             listed = not any(isinstance(keys, Mapping) for keys in given.values())
-            by_public = listed and {kind.name for kind in by.columns} <= known
+            # People of several groups lose together, which a group asked about by itself does not know of.
+            apart = listed and options.privacy != "group"
+            by_public = apart and {kind.name for kind in by.columns} <= known
         column = None if call.column is None else facts.schema.askable(call.column).name
         if column is None and entry.column == "required":
             raise PlanError(f"A {entry.name} needs a column.", suggest=Argument("column", "wage"))
         if column is not None and not entry.text:
             facts.schema.number(column)
         own = dict(call.own)
-        if "bounds" in own and own["bounds"] is None:
-            own["bounds"] = facts.bounds.get(column or "")
+        own |= _declared(own, column or "", facts)
         groups, declared = None if by is None else tuple(by.labels), COMPLETE if column in facts.complete else ""
-        rows = RowScope(Scope(facts.rows, groups), column=column is not None, neighbors=facts.neighbors)
+        weak = options.privacy != "personalized"
+        rows = RowScope(Scope(facts.rows, groups), column=column is not None, neighbors=facts.neighbors, unbounded=weak)
         over, note = rows.asked(entry, replace(options, where=None) if among_some else options, declared)
         statistic = entry.build(own, over)
     rows_by = {*(where.columns if where else ()), *(kind.name for kind in (by.columns if by else ()))}
@@ -127,7 +130,9 @@ def parse_question(call: Call, facts: TableFacts) -> TableQuestion:
         note = f"{note} {ROWS_ARE_PRIVATE}"
     capped = f"At most {facts.rows} rows of each person are used, and all of them are protected together."
     notes = (note, capped) if facts.rows > 1 else (note,)
-    question = Question.of(statistic, options, facts.neighbors, column=column or "")
+    of_groups = options.privacy == "group" or options.group_epsilons is not None
+    sizes = read_groups(options) if of_groups else ()
+    question = Question.of(statistic, options, facts.neighbors, sizes, column or "")
     among: Literal["no", "also", "alone"] = "also" if facts.preference in rows_by else "no"
     among = "alone" if rows_by == {facts.preference} else among
     told = question, column, where, by, notes, options
@@ -136,6 +141,19 @@ def parse_question(call: Call, facts: TableFacts) -> TableQuestion:
         *told, on_preference=on_preference, rows_by_preference=among, concerns_levels=levels, public=public,
         on_roster=on_roster, parted=call if by_public else None,
     )  # fmt: skip
+
+
+def _declared(own: Mapping[str, Any], column: str, facts: TableFacts) -> dict[str, Any]:
+    """What was registered of the columns, where a call leaves it out: bounds of values, keys as options."""
+    found: dict[str, Any] = {}
+    about = column
+    if own.get("total") is not None:
+        found["total"] = column = facts.schema.number(own["total"]).name
+    if "bounds" in own and own["bounds"] is None and own.get("total", column) is not None:
+        found["bounds"] = facts.bounds.get(column)
+    if "among" in own and own["among"] is None:
+        found["among"] = registered_keys(about, facts, Argument("among", ["north", "south"]))
+    return found
 
 
 def _tell_public(names: Collection[str]) -> str:
@@ -151,11 +169,12 @@ def _with_keys(by: Any, facts: TableFacts) -> Any:
     return {name: registered_keys(name, facts) for name in named}
 
 
-def registered_keys(name: str, facts: TableFacts) -> Sequence[Any]:
-    """The keys of a column that were registered with the dataset."""
+def registered_keys(name: str, facts: TableFacts, wanted: Argument | None = None) -> Sequence[Any]:
+    """The keys of a column that were registered with the dataset; else a hint at what could be given."""
+    example = ["north", "south"]
     column = facts.schema.find(name).name
     if column not in facts.keys:
-        rule, hint = "Keys are public; they are never read from the data.", Argument("by", {column: ["north", "south"]})
+        rule, hint = "Keys are public; they are never read from the data.", wanted or Argument("by", {column: example})
         raise PlanError(f"Column {column!r} has no registered keys.", rule=rule, suggest=hint)
     return facts.keys[column]
 

@@ -19,6 +19,7 @@ from sqlglot.errors import SqlglotError
 from sqlglot.tokenizer_core import Token, TokenType
 
 from epsilons.arguments.checks import BOUNDS_RULE
+from epsilons.arguments.options import BATCHES
 from epsilons.engines.base import Schema
 from epsilons.errors import Argument, PlanError
 from epsilons.statistics.catalogue import CATALOGUE
@@ -30,8 +31,8 @@ if TYPE_CHECKING:
 LONGEST_QUERY = 20_000
 _EXAMPLE = "SELECT region, AVG(wage) FROM people WHERE age >= 18 GROUP BY region"
 _RULE = (
-    "SELECT keys and COUNT, SUM, AVG, VAR_POP, MEDIAN, QUANTILE, MIN, MAX, COVAR_POP, CORR of columns FROM people "
-    "[WHERE ...] [GROUP BY columns]."
+    "SELECT keys and COUNT, SUM, AVG, VAR_POP, MEDIAN, QUANTILE, MIN, MAX, MODE, COVAR_POP, CORR of columns FROM "
+    "people [WHERE ...] [GROUP BY columns]."
 )
 _ONE_TABLE = "a dataset whose table has all the columns; a query asks one table"
 _FEWER = "leave it out; there is one row for each key that you give"
@@ -97,7 +98,8 @@ class Query:
         for name in (name for name in self.groups if name not in keys):
             hint = Argument("keys", {name: ["north", "south"]})
             raise PlanError(f"GROUP BY {name} needs its keys.", rule=KEYS_RULE, suggest=hint)
-        for name in (name for name in keys if name not in self.groups):
+        chosen = {one.column for one in self.aggregates if "among" in CATALOGUE[one.statistic].own(BATCHES)}
+        for name in (name for name in keys if name not in self.groups and name not in chosen):
             raise PlanError(f"Keys of {name!r}, by which nothing is grouped.", suggest=f"GROUP BY {name}")
         by = {name: keys[name] for name in self.groups} or None
         noted = []
@@ -107,7 +109,9 @@ class Query:
             arguments: dict[str, Any] = {**dict(one.arguments), **options}
             if paying and one.statistic not in paying:
                 arguments.pop("for_interval", None)
-            if one.column is not None and one.statistic != "count":
+            if one.column in chosen and "among" in CATALOGUE[one.statistic].own(BATCHES):
+                arguments["among"] = keys.get(one.column or "")
+            elif one.column is not None and one.statistic != "count":
                 for name in (name for name in (one.column, arguments.get("other", one.column)) if name not in bounds):
                     what, example = f"A {one.statistic} of {name!r} needs bounds.", {name: (0, 100)}
                     raise PlanError(what, rule=BOUNDS_RULE, suggest=Argument("bounds", example))
@@ -224,7 +228,7 @@ def _read_outputs(
             labels[column] = name or labels[column]
             continue
         one = _read_aggregate(tree, schema, person)
-        if one.column is not None and not one.present:
+        if one.column is not None and not one.present and not CATALOGUE[one.statistic].text:
             schema.number(one.column)
         quantile = [f"{value:g}" for argument, value in one.arguments if argument == "q"]
         other = [value for argument, value in one.arguments if argument == "other"]

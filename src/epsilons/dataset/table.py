@@ -151,16 +151,15 @@ class Dataset(Registered, Asking):
         held = self.ledger.find(question, question)
         return None if held is None or held.answer is None else Release.from_dict(json.loads(held.answer))
 
+    def _is_answered(self, call: Call) -> bool:
+        return self._find(call) is not None
+
     def _parse(self, call: Call) -> TableQuestion:
         """The question, with whatever would be refused about it said before anybody is charged."""
         asked = parse_question(call, self._facts)
         if call.entry.model:
             return asked
-        statistic = asked.question.statistic
-        check_asked(self._preparation.prepared, statistic, asked.column)
-        if call.options.privacy == "individual" and statistic.name in ("sum", "mean") and statistic.scope is None:
-            what = f"Individual privacy for a {statistic.name} works on arrays."
-            raise PlanError(what, rule="A table's summary does not say how far single people move it.")
+        check_asked(self._preparation.prepared, asked.question.statistic, asked.column)
         return asked
 
     def _plan(self, call: Call, past: bool) -> Plan:

@@ -58,9 +58,11 @@ class AggregatorProcess:
     def start(self) -> None:
         stem = self._stem
         files = ("--store", f"sqlite:///{stem}.store", "--key", f"{stem}.key", "--token", f"{stem}.token")
-        command = (sys.executable, "-m", "epsilons", "collect", "aggregator", *files, "--port", f"{self._port}")
+        command = (sys.executable, "-m", "epsilons", "collect", "aggregator", *files, "--witness", f"{stem}.head")
         with open(f"{stem}.log", "a", encoding="utf-8", opener=open_private) as log:
-            self._process = subprocess.Popen(command, stdout=subprocess.PIPE, stderr=log, text=True)
+            self._process = subprocess.Popen(
+                (*command, "--port", f"{self._port}"), stdout=subprocess.PIPE, stderr=log, text=True
+            )
 
     def place(self) -> Place:
         output = None if self._process is None else self._process.stdout

@@ -99,9 +99,17 @@ def parse(text: Any, schema: Schema) -> Predicate:
         raise reason
     rule = "Columns against literals of their type: = <> < <= > >=, IN, BETWEEN, LIKE, IS [NOT] NULL; AND, OR, NOT."
     csv = ("; of a CSV file, columns that ", Argument("types"), " does not declare are text")
-    hint = ("age >= 18 AND region IN ('north', 'south')", *csv)
+    hint = (_names_to_quote(text, schema) or "age >= 18 AND region IN ('north', 'south')", *csv)
     part = f": {reason}" if reason else ""
     raise PlanError(f"The condition is not one that can be asked{part}.", rule=rule, suggest=hint)
+
+
+def _names_to_quote(text: Any, schema: Schema) -> str:
+    """The columns with blanks or signs in their names that the caller wrote without double quotes."""
+    said, quoted = str(text).casefold(), {name: '"' + name.replace('"', '""') + '"' for name in schema}
+    odd = [name for name in schema if not name.isidentifier()]
+    bare = [quoted[name] for name in odd if name.casefold() in said.replace(quoted[name].casefold(), "")]
+    return f"{', '.join(bare)}, in double quotes" if bare else ""
 
 
 def _name(node: Any) -> str:

@@ -28,6 +28,8 @@ _ENCODINGS = (
     "cp1251", "cp1252", "cp1253", "cp1254", "cp1257", "cp437", "cp850", "cp852", "koi8-r", "mac-roman", "shift_jis",
     "cp932", "euc_jp", "gb18030", "big5", "euc_kr",
 )  # fmt: skip
+#: What Excel writes before the names, for itself.
+SEP_LINE = re.compile(rb"sep=([,;|\t])\r?\n", re.IGNORECASE)
 _THOUSANDS = (".", ",", " ", "'", "’", "\N{NO-BREAK SPACE}", "\N{NARROW NO-BREAK SPACE}")
 _CODES = re.compile(r"%(.)", re.DOTALL)
 _DAY, _CLOCK = ({"d", "m", "Y"}, {"d", "m", "y"}), {"H", "I", "p", "M", "S", "f"}
@@ -132,23 +134,27 @@ class Dialect:
         return lambda chunk, final=False: decoder.decode(chunk, final).encode("utf-8", _UNREADABLE)
 
 
-def propose(header: bytes, name: str) -> dict[str, str]:
+def propose(start: bytes, name: str) -> dict[str, str]:
     """What the first line of a file, and its name, say of how it is written: public facts, and no row.
 
-    A semicolon between names is the habit of places that write 1,5 and 24.12.2026; that is a guess, to be asked about.
+    A line `sep=;` before it is Excel's own word. A semicolon between names is the habit of places that write 1,5 and
+    24.12.2026; that is a guess, to be asked about.
     """
-    marked = {codecs.BOM_UTF16_LE: "utf-16", codecs.BOM_UTF16_BE: "utf-16"}.get(header[:2])
-    encoding = marked or "utf-8"
+    wide = start[:2] in (codecs.BOM_UTF16_LE, codecs.BOM_UTF16_BE)
+    lines = start.decode("utf-16", "replace").encode().splitlines() if wide else start.splitlines()
+    said = SEP_LINE.match(lines[0] + b"\n") if lines else None
+    header = b"" if not lines[said is not None :] else lines[said is not None]
+    encoding = "utf-16" if wide else "utf-8"
     try:
-        line = header.decode(encoding)
+        line = header.decode()
     except UnicodeDecodeError:
         encoding = "cp1252"
         line = header.decode(encoding, "replace")
-    bare = re.sub(r'"[^"]*"', "", line.splitlines()[0] if line else "")
+    bare = re.sub(r'"[^"]*"', "", line)
     usual = "\t" if name.lower().endswith(".tsv") else ","
     separator = max(sorted(SEPARATORS, key=lambda one: one != usual), key=bare.count)
-    found = {"separator": separator, "encoding": encoding}
-    if separator == ";":
+    found = {"separator": said[1].decode() if said else separator, "encoding": encoding}
+    if found["separator"] == ";":
         found |= {"decimal": ",", "dates": "%d.%m.%Y"}
     return {part: said for part, said in found.items() if said != getattr(Dialect(usual), part)}
 

@@ -36,7 +36,9 @@ _T = TypeVar("_T")
 
 _HOMES = ("pyarrow", "pandas", "polars", "duckdb", "_duckdb")
 _RAW, _ATTACHED, _COPIES, _FILE = "raw", "attached", "copies", "file"
-_HANDED_OVER, _ROWS, _WRITTEN = "handed over", "rows", "rows.duckdb"
+_HANDED_OVER, _ROWS, _WRITTEN, _PACKED = "handed over", "rows", "rows.duckdb", "copies.duckdb"
+#: Files of so many bytes, together, are not copied into memory.
+_LARGE = 1 << 25
 _A_FEW = 1 << 16
 #: Counts per (grid point, level) then stand in an array instead of a hash table: up to 4 million of them.
 _ARRAY_BITS = 22
@@ -116,8 +118,11 @@ class DuckDB:
         settings |= {"memory_limit": memory} if memory else {}
         connection = duckdb.connect(":memory:", config=settings)
         connection.execute(_QUIET)
-        # Copies are packed when they are complete: less than half the memory, and text becomes quick to group by.
-        connection.execute(f"ATTACH ':memory:' AS {_COPIES} (COMPRESS)")
+        # Copies are packed: less than half the memory, and text becomes quick to group by. In memory that happens when
+        # they are complete; those of large files are packed on their way to the folder where this connection spills.
+        large = isinstance(located, Files) and located.kind != "duckdb" and located.measure() >= _LARGE
+        kept = exp.Literal.string(os.path.join(self._spill, _PACKED)).sql("duckdb")
+        connection.execute(f"ATTACH {kept} AS {_COPIES}" if large else f"ATTACH ':memory:' AS {_COPIES} (COMPRESS)")
         connection.execute(f"USE {_COPIES}")
         if isinstance(located, Files):
             if located.kind == "duckdb":

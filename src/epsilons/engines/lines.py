@@ -18,7 +18,7 @@ from collections.abc import Callable, Iterable
 from itertools import islice
 from typing import Any
 
-from epsilons.engines.dialects import PLAIN, Dialect
+from epsilons.engines.dialects import PLAIN, SEP_LINE, Dialect
 from epsilons.engines.readings import quietly
 from epsilons.storage.files import open_private
 
@@ -26,6 +26,8 @@ _BOM = b"\xef\xbb\xbf"
 #: Engines refuse lines of two million bytes in CSV, and of 2^24 in JSON.
 _MOST, _MOST_JSON = 1_900_000, 16_000_000
 _CHUNK = 1 << 20
+#: So many cells beyond the last column are looked at: separators at the end of a line are no fault of it.
+_BEYOND = 64
 _END = rb"(?:\r?\n|\Z)"
 _LINE = re.compile(rb"[^\n]*+(?:\n|\Z)")
 _SHORT_LINES = re.compile(rb"(?:[^\n]{0,%d}+(?:\n|\Z)){1,1024}+" % _MOST_JSON)
@@ -63,13 +65,25 @@ class _Shape:
 
 
 def read_header(path: str, dialect: Dialect = PLAIN) -> tuple[str, ...]:
-    """The names in the first row of a CSV file; a return that ends no line is in no name."""
+    """The names in the first row of a CSV file; cells without a name at its end are no columns.
+
+    A return that ends no line is in no name.
+    """
     with open(path, "rb") as file:
         # What is not UTF-8 cannot be mapped: no header is longer than this.
         data = _map(file) if dialect.encoding == "utf-8" else dialect.recoder()(file.read(_MOST))
-        cells = _Shape(dialect.separator.encode()).find_cells(data, 3 if data[:3] == _BOM else 0)[0]
-        names = tuple(cell.decode() for cell in cells)
+        cells = _Shape(dialect.separator.encode()).find_cells(data, _find_start(data))[0]
+    while cells and not cells[-1]:
+        cells.pop()
+    names = tuple(cell.decode() for cell in cells)
     return () if any("\r" in name for name in names) else names
+
+
+def _find_start(data: Any) -> int:
+    """Where the names of columns begin: after a mark of UTF-8, and after a line that says the separator."""
+    start = 3 if data[:3] == _BOM else 0
+    said = SEP_LINE.match(data, start)
+    return said.end() if said else start
 
 
 def copy_lines(
@@ -88,11 +102,10 @@ def copy_lines(
                 _copy_bytes(theirs, ours, dialect)
                 ours.flush()
                 data = _map(ours)
-                start = 3 if data[:3] == _BOM else 0
                 if kind == "csv":
-                    _copy_csv(data, shape.find_cells(data, start)[1], width, shape, rows.write, faults)
+                    _copy_csv(data, shape.find_cells(data, _find_start(data))[1], width, shape, rows.write, faults)
                 else:
-                    _copy_json(data, start, rows.write)
+                    _copy_json(data, 3 if data[:3] == _BOM else 0, rows.write)
             os.remove(raw)
     return path
 
@@ -128,9 +141,9 @@ def _copy_csv(
             write(rows.replace(b"\r", b"") + b"\n" * (not rows.endswith(b"\n")))
             at = end
         while at < end:
-            cells, at, in_place = shape.find_cells(data, at, width + 1)
+            cells, at, in_place = shape.find_cells(data, at, width + _BEYOND)
             if width == 1 or cells != [b""]:
-                faults[RAGGED] += len(cells) != width
+                faults[RAGGED] += len(cells) < width or any(cells[width:])
                 faults[QUOTES] += not in_place
                 write(write_row(cells[:width], width, shape.separator, faults))
 

@@ -11,7 +11,7 @@ from __future__ import annotations
 import glob
 import os
 from collections import Counter
-from collections.abc import Iterable, Mapping
+from collections.abc import Collection, Mapping
 from dataclasses import dataclass, replace
 from functools import partial
 from typing import TYPE_CHECKING, Any
@@ -58,6 +58,10 @@ class Files:
     dialect: Dialect = PLAIN
     #: Of a copy: what was no good about lines of text, and how often, for the steward alone.
     faults: tuple[tuple[str, int], ...] = ()
+
+    def measure(self) -> int:
+        """Bytes, together."""
+        return sum(os.path.getsize(path) for path in self.paths)
 
     def scan(self, attached: str) -> exp.Expr:
         """What a query reads from."""
@@ -127,10 +131,12 @@ def _leave_out(name: str) -> Text:
     return "leave ", Argument(name), " out"
 
 
-def _check_declared(declared: Mapping[str, str], names: Iterable[str]) -> None:
+def _check_declared(declared: Mapping[str, str], names: Collection[str]) -> None:
     for unknown in sorted(set(declared) - set(names)):
         rule = (Argument("types"), " names columns of the table.")
-        raise DataError(f"There is no column {unknown!r} to declare.", rule=rule)
+        near = [name for name in names if name.strip().casefold() == unknown.strip().casefold()]
+        hint = Argument("types", {near[0]: declared[unknown]}) if near else ""
+        raise DataError(f"There is no column {unknown!r} to declare.", rule=rule, suggest=hint)
 
 
 def _files(source: Any, declared: dict[str, str], table: str | None, dialect: Any) -> Files:
@@ -139,7 +145,9 @@ def _files(source: Any, declared: dict[str, str], table: str | None, dialect: An
     kind = kinds.pop() if len(kinds) == 1 else ""
     if not kind:
         whole = any(path.lower().endswith(".json") for path in paths)
+        packed = any(path.lower().endswith((".gz", ".zip", ".zst", ".bz2", ".xz")) for path in paths)
         hint = "JSON lines, an object on each, in a file that ends in .ndjson or .jsonl" if whole else _FILES
+        hint = "the file unpacked" if packed else hint
         raise DataError("The kind of file is not known.", rule="The ending says it, one for all.", suggest=hint)
     tabbed = all(path.lower().endswith(".tsv") for path in paths)
     written = Dialect.of(dialect, kind, "\t" if tabbed else ",")

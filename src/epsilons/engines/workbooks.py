@@ -12,7 +12,7 @@ from collections import Counter
 from collections.abc import Sequence
 from contextlib import suppress
 from datetime import date, datetime, time
-from typing import IO, Any
+from typing import Any
 
 from epsilons.engines.dialects import PLAIN, Dialect
 from epsilons.engines.far_cells import draw_together
@@ -63,26 +63,40 @@ def copy_sheets(
     return made
 
 
-def _open(path: str | IO[bytes]) -> Any:
+def _open(path: str) -> Any:
+    """The workbook, without empty places between cells that are far from each other."""
     try:
         from python_calamine import CalamineWorkbook
     except ImportError:
         raise DataError("Workbooks need a reader.", suggest="pip install 'epsilons[excel]'") from None
+    # Messages of readers may quote what a cell holds: only ours are passed on.
+    drawn: Any = None
     try:
-        return CalamineWorkbook.from_object(path)
-    except Exception:  # its messages may quote what a cell holds
+        drawn = draw_together(path)
+    except DataError:
+        raise
+    except Exception:
         pass
+    if drawn is None:
+        raise _unreadable()
+    with suppress(Exception):
+        return CalamineWorkbook.from_object(drawn)
     raise DataError("A file is not a workbook.", suggest="the file as Excel or LibreOffice saves it")
+
+
+def _unreadable() -> DataError:
+    return DataError("A sheet cannot be read.", suggest="the sheet saved as CSV, or anew without errors in its cells")
 
 
 def _read(path: str, sheet: str, rows: int | None = None) -> list[list[Any]]:
     """The rows of a sheet, or so many; refused whole if its reader does not know what stands in a cell."""
-    if sheet not in _open(path).sheet_names:
+    book = _open(path)
+    if sheet not in book.sheet_names:
         raise DataError(f"A workbook has no sheet {sheet!r}.", suggest="workbooks that all have it")
-    with suppress(Exception):  # messages of readers may quote what a cell holds
-        found: list[list[Any]] = _open(draw_together(path)).get_sheet_by_name(sheet).to_python(nrows=rows)
+    with suppress(Exception):
+        found: list[list[Any]] = book.get_sheet_by_name(sheet).to_python(nrows=rows)
         return found
-    raise DataError("A sheet cannot be read.", suggest="the sheet saved as CSV, or anew without errors in its cells")
+    raise _unreadable()
 
 
 def _write_cell(cell: Any, dialect: Dialect) -> str:

@@ -14,8 +14,8 @@ from epsilons.statistics.features import check_classes
 class PersonalizedLinearRegression(RegressorMixin, PersonalizedModel):  # type: ignore[misc]
     """Least squares with an intercept, fitted with everybody's own epsilon by the functional mechanism.
 
-    `bounds_X` and `bounds_y` are public and required: a pair of numbers, or for X a pair of lists with an entry per
-    feature. The other parameters are those of `eps.linear_regression`.
+    `bounds_X` and `bounds_y` are public and required: a pair of numbers, or for X a tuple of two lists, the lows and
+    the highs of all features. The other parameters are those of `eps.linear_regression`.
 
     >>> import epsilons as eps
     >>> model = PersonalizedLinearRegression(bounds_X=(0, 10), bounds_y=(0, 100))
@@ -35,7 +35,7 @@ class PersonalizedLogisticRegression(ClassifierMixin, PersonalizedModel):  # typ
     """Two classes by log-odds, fitted with everybody's own epsilon by the functional mechanism.
 
     `bounds_X` is public and required, as for the linear model. `classes` are the two public labels: which of them occur
-    in the data is private. The log-loss is approximated by a parabola, so coefficients come out smaller than those of
+    in the data is private. The log-loss is bounded by a parabola, so coefficients come out smaller than those of
     an exact fit when classes are far apart.
 
     >>> import epsilons as eps

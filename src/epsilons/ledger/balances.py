@@ -16,9 +16,7 @@ from epsilons.ledger.consent import Term
 from epsilons.ledger.values import WITHDRAWN, Cohort, Marked, list_active
 from epsilons.measure import PLAIN, Measure
 
-#: What is told of concentrated accounts.
-COUNTS_RHO = "What is left is told in rho, which adds up where epsilons do not"
-_HEAD = ("epsilon granted", "people", "left on average", "least left", "nothing left", "questions left")
+_HEAD = "epsilon granted", "people"
 
 
 @dataclass(frozen=True)
@@ -52,7 +50,8 @@ class Balance:
 class Remaining(Marked, Shown):
     """What is left at every granted level, in each cohort, and in questions like the last one ({grant: how many}).
 
-    `names` are what levels are called, by epsilon, to be printed.
+    `names` are what levels are called, by epsilon, to be printed. `gone` are people on no roster, where these
+    are left out.
     """
 
     cohorts: tuple[Cohort, ...]
@@ -60,6 +59,7 @@ class Remaining(Marked, Shown):
     not_dp_since: int | None = None
     names: Mapping[float, str] = field(default_factory=dict)
     measure: Measure = PLAIN
+    gone: int = 0
 
     @cached_property
     def levels(self) -> tuple[Balance, ...]:
@@ -84,13 +84,16 @@ class Remaining(Marked, Shown):
             those = [self.levels[place] for place in places]
             called = [name, show_span([granted[place] for place in places])] if self.names else [name]
             more = [self.questions[level.granted] for level in those if level.granted in self.questions]
-            least = min(level.least for level in those)
-            left = show_span([level.average for level in those]), show(self.measure.amount(least))
+            least = min(those, key=lambda level: level.least)
+            left = [
+                self.measure.show((level.epsilon, level.average) for level in those),
+                self.measure.show([(least.epsilon, self.measure.amount(least.least))]),
+            ]
             counts = sum(level.people for level in those), sum(level.nothing_left for level in those)
             rows.append([*called, show(counts[0]), *left, show(counts[1]), show_span(more) if more else "–"])
         notes = ["Questions left: like the last one, on average.", *([self.caveat] if self.caveat else [])]
-        notes += [] if self.measure.delta is None else [f"{COUNTS_RHO}, with a delta of {float(self.measure.delta):g}."]
-        return [Sheet("", ("level", *_HEAD) if self.names else _HEAD, rows, notes)]
+        head = (*_HEAD, *map(self.measure.head, ("left on average", "least left")), "nothing left", "questions left")
+        return [Sheet("", ("level", *head) if self.names else head, rows, [*notes, *self.measure.notes])]
 
 
 @dataclass(frozen=True)

@@ -17,11 +17,12 @@ import os
 from collections.abc import Callable, Iterator, Mapping
 from pathlib import Path
 from types import MappingProxyType
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, Protocol
 
-from epsilons.errors import Argument, LedgerError
-from epsilons.ledger.values import UnusableLedgerError, does_not_add_up
-from epsilons.storage.base import Connection, reach
+from epsilons.errors import Argument, EpsilonsError, LedgerError
+from epsilons.ledger.kept import LEDGER, Kept
+from epsilons.ledger.values import MOVED, does_not_add_up, has_ended
+from epsilons.storage.base import Connection, Database, reach
 from epsilons.storage.files import hold_lock, read_own, replace_private
 
 Clock = Callable[[], datetime.datetime]
@@ -29,6 +30,9 @@ Clock = Callable[[], datetime.datetime]
 START = "0" * 64
 #: Sums of charges are not counted beyond this.
 LARGEST_SUM = 1 << 62
+#: The last line, and how the ledger ended if that is what it says.
+_LAST = "SELECT seq, hash, CASE WHEN kind = 'end' THEN body END FROM journal ORDER BY seq DESC LIMIT 1"
+_AFTER_A_MOVE = ("arrive", "migrate")
 
 
 def now() -> datetime.datetime:
@@ -60,8 +64,13 @@ def head(connection: Connection) -> tuple[int, str]:
 
 
 def append(connection: Connection, kind: str, at: str, body: Mapping[str, Any]) -> tuple[int, str]:
-    """Add a line. The primary key keeps two writers from adding the same one."""
-    seq, previous = head(connection)
+    """Add a line. The primary key keeps two writers from adding the same one.
+
+    Nothing follows where a ledger has moved away, whoever still has it open: nobody at the new place would know of it.
+    """
+    seq, previous, ended = connection.execute(_LAST).fetchone() or (0, START, None)
+    if ended is not None and kind not in _AFTER_A_MOVE and json.loads(ended).get("state") == MOVED:
+        raise has_ended(MOVED)
     text = to_json(body)
     digest = chain(previous, seq + 1, kind, at, text)
     line = {"seq": seq + 1, "kind": kind, "at": at, "body": text, "hash": digest}
@@ -71,7 +80,11 @@ def append(connection: Connection, kind: str, at: str, body: Mapping[str, Any]) 
 
 
 def follow(
-    connection: Connection, first: int, previous: str | None = None, head: "Head | None" = None
+    connection: Connection,
+    first: int,
+    previous: str | None = None,
+    head: "Head | None" = None,
+    kept: Kept = LEDGER,
 ) -> Iterator[tuple[int, str, str, str, str]]:
     """The lines from a number on, link by link: (number, kind, time, body, hash), or a refusal where the chain breaks.
 
@@ -85,13 +98,13 @@ def follow(
     with contextlib.closing(connection.stream(lines, {"first": first})) as later:
         for number, (seq, kind, at, body, held) in enumerate(later, first):
             if seq != number or chain(previous, seq, kind, at, body) != held:
-                raise _diverged()
+                raise _diverged(kept)
             yield seq, kind, at, body, held
             previous = held
             if head is not None and seq == head.seq and held == head.digest:
                 head = None
     if head is not None and head.seq >= first:
-        raise _diverged()
+        raise _diverged(kept)
 
 
 def add_charges(most: int, kind: str, body: str) -> int:
@@ -105,7 +118,7 @@ def check_line(connection: Connection, head: "Head") -> None:
     """Refuse a journal that has not the line of a head."""
     line = connection.execute("SELECT hash FROM journal WHERE seq = :seq", {"seq": head.seq}).fetchone()
     if (START if head.seq == 0 else None if line is None else line["hash"]) != head.digest:
-        raise _diverged()
+        raise _diverged(LEDGER)
 
 
 class Head(NamedTuple):
@@ -132,8 +145,10 @@ class Anchor:
     `adopt` is the command that takes the ledger as it is, for hints.
     """
 
-    def __init__(self, path: str | os.PathLike[str], adopt: str = "epsilons ledger adopt LEDGER") -> None:
-        self._path, self._adopt = Path(path).absolute(), adopt
+    def __init__(
+        self, path: str | os.PathLike[str], adopt: str = "epsilons ledger adopt LEDGER", kept: Kept = LEDGER
+    ) -> None:
+        self._path, self._adopt, self._kept = Path(path).absolute(), adopt, kept
 
     def check(self, connection: Connection, ledger: str) -> None:
         """Raise unless the head is an ancestor of the chain."""
@@ -145,9 +160,9 @@ class Anchor:
         """The newest line that was seen; raises where none is known."""
         known = self.read()
         if known is None:
-            raise UnusableLedgerError(
-                "This ledger's head is not where it is kept.",
-                rule="Only its head shows whether an older copy of the ledger was put back.",
+            raise self._kept.error(
+                f"This {self._kept.name}'s head is not where it is kept.",
+                rule=f"Only its head shows whether an older copy of the {self._kept.name} was put back.",
                 suggest=f"the anchor of the machine it comes from, or `{self._adopt}` to take it as it is",
             )
         return known
@@ -167,10 +182,9 @@ class Anchor:
         line = connection.execute("SELECT hash FROM journal WHERE seq = :seq", {"seq": known.seq}).fetchone()
         return bool(known.ledger == ledger and line is not None and line["hash"] == known.digest)
 
-    @staticmethod
-    def _follow(connection: Connection, known: Head) -> Head:
+    def _follow(self, connection: Connection, known: Head) -> Head:
         """The last line, reached link by link from a line that is known."""
-        for seq, kind, _, body, digest in follow(connection, known.seq + 1, known.digest):
+        for seq, kind, _, body, digest in follow(connection, known.seq + 1, known.digest, kept=self._kept):
             known = known._replace(seq=seq, digest=digest, most=add_charges(known.most, kind, body))
         return known
 
@@ -193,9 +207,9 @@ class Anchor:
     def refuse_if_known(self) -> None:
         """A new ledger must not take the place of one whose head is kept here: budgets would start anew."""
         if self.read() is not None:
-            rule = "A new ledger in its place would let everyone's budget start anew."
-            hint = "the newest copy of that ledger, or another anchor for a new one"
-            raise LedgerError("The ledger whose head is kept here is gone.", rule=rule, suggest=hint)
+            name = self._kept.name
+            hint = f"the newest copy of that {name}, or another anchor for a new one"
+            raise self._kept.wrong(f"The {name} whose head is kept here is gone.", rule=self._kept.anew, suggest=hint)
 
     def adopt(self, connection: Connection, ledger: str) -> None:
         """Take the chain as it is where no head is known. A head that is known is never overruled."""
@@ -250,15 +264,16 @@ class Anchor:
         except FileNotFoundError:
             return None
         except (OSError, ValueError, KeyError, TypeError, AttributeError, RecursionError):
-            raise UnusableLedgerError(
-                f"This ledger's head, {self._path}, cannot be read.",
-                rule="Only its head shows whether an older copy of the ledger was put back.",
+            raise self._kept.error(
+                f"This {self._kept.name}'s head, {self._path}, cannot be read.",
+                rule=f"Only its head shows whether an older copy of the {self._kept.name} was put back.",
                 suggest=f"put the file back, or move it away and run `{self._adopt}`",
             ) from None
 
-    def _lost(self) -> LedgerError:
+    def _lost(self) -> EpsilonsError:
         undone = "counts everyone's grant as spent and undoes what people said since, withdrawals too"
-        return _diverged(f"; if it is lost for good, `{self._adopt} --accept-loss --yes`, which {undone}")
+        theirs = f"`{self._adopt} --accept-loss --yes`, which {undone}"
+        return _diverged(self._kept, f"; if it is lost for good, {theirs if self._kept is LEDGER else self._kept.lost}")
 
     def _write(self, head: Head) -> None:
         told = {"ledger": head.ledger, "seq": head.seq, "hash": head.digest, "most": head.most}
@@ -272,16 +287,51 @@ class Anchor:
             with hold_lock(self._path):
                 yield
         except OSError:
-            raise UnusableLedgerError(
-                "This ledger's head cannot be written.",
-                rule="No data is read before the head is safe; what was charged stays charged.",
+            raise self._kept.error(
+                f"This {self._kept.name}'s head cannot be written.",
+                rule=self._kept.before,
                 suggest=("a writable place for ", Argument("witness")),
             ) from None
 
 
-def _diverged(lost: str = "") -> LedgerError:
-    return UnusableLedgerError(
-        "This ledger is older than its last recorded state, or has diverged from it.",
-        rule="A ledger that was restored, forked or edited would spend budgets twice.",
-        suggest=f"the newest copy of the ledger{lost}",
+class Keeper(Protocol):
+    """Who keeps the head outside this machine (`witness.Outside`)."""
+
+    def advance(self, database: Database, least: int) -> None: ...
+
+
+@contextlib.contextmanager
+def keep_head(
+    database: Database, ledger: str, anchor: Anchor | None, outside: Keeper | None, inside: str, after: str
+) -> Iterator[Connection]:
+    """One change: committed, then the head synced, then and only then known to the caller.
+
+    A test may end the process (see `reach`) `inside` the transaction, or just `after` it is durable.
+    """
+    with database.write() as connection:
+        if anchor is not None:
+            anchor.check(connection, ledger)
+        yield connection
+        kept = anchor is not None or outside is not None
+        mine = head(connection)[0] if kept else 0
+        reach(inside)
+    if kept:
+        advance(database, ledger, anchor, outside, mine)
+    reach(after)
+
+
+def advance(database: Database, ledger: str, anchor: Anchor | None, outside: Keeper | None, least: int) -> None:
+    """The head has reached this line wherever it is kept, when this returns."""
+    if outside is not None:
+        outside.advance(database, least)
+    if anchor is not None:
+        with database.read() as connection:
+            anchor.advance(connection, ledger, least)
+
+
+def _diverged(kept: Kept, lost: str = "") -> EpsilonsError:
+    return kept.error(
+        f"This {kept.name} is older than its last recorded state, or has diverged from it.",
+        rule=kept.twice,
+        suggest=f"{kept.newest}{lost}",
     )

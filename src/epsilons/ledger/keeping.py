@@ -1,11 +1,13 @@
 """What is done with a ledger as a whole: it is copied, it ends, a witness keeps its head."""
 
+from contextlib import AbstractContextManager
 from typing import Any
 
-from epsilons.ledger import journal, values, witness
+from epsilons.ledger import copying, journal, statements, values, witness
 from epsilons.ledger.journal import write_time
 from epsilons.ledger.opening import set_witness
 from epsilons.ledger.witness import Outside
+from epsilons.storage.base import Connection
 
 
 class Keeping:
@@ -14,13 +16,18 @@ class Keeping:
     _outside: Outside | None
 
     def copy(self: Any, path: str) -> None:
-        """A copy of a ledger that is in a file, as it stands, for its owner alone."""
-        self._database.copy(path)
+        """A copy of a ledger in a new file, as it stands, for its owner alone."""
+        copying.copy_to_file(self._database, path)
+
+    def reading(self: Any) -> AbstractContextManager[Connection]:
+        """One consistent view of its tables."""
+        view: AbstractContextManager[Connection] = self._database.read()
+        return view
 
     def end(self: Any, state: str) -> None:
         """No question is charged here any more: it is `values.MOVED`, or `RETIRED`. Said again, nothing changes."""
         with self._writing("enrolling", "enrolled") as connection:
-            (before,) = connection.execute("SELECT state FROM ledger").fetchone()
+            before = statements.read_ending(connection)
             if before is None:
                 connection.execute("UPDATE ledger SET state = :state", {"state": state})
                 journal.append(connection, "end", write_time(self._clock), {"state": state})

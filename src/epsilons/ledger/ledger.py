@@ -7,7 +7,7 @@ Order of a release: `reserve` (durable), `mark_read` (durable; from here on noth
 import hashlib
 import logging
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from contextlib import AbstractContextManager
 from dataclasses import replace
 from fractions import Fraction
 from functools import partial
@@ -22,6 +22,7 @@ from epsilons.ledger import (
     journal,
     past,
     paths,
+    personal,
     recount,
     registration,
     roster,
@@ -38,7 +39,7 @@ from epsilons.ledger.merging import merge_cohorts
 from epsilons.ledger.renewal import Renewing, is_due
 from epsilons.ledger.replay import Replay
 from epsilons.ledger.witness import Outside
-from epsilons.storage.base import Connection, Database, reach
+from epsilons.storage.base import Connection, Database
 
 # Numbers of releases and sizes only: never a digest, a key, a description or an answer.
 _log = logging.getLogger("epsilons.ledger")
@@ -73,25 +74,9 @@ class Ledger(Keeping, Renewing):
         """Whether it outlives this process; one in memory forgets every charge with it."""
         return self._database.lasting
 
-    @contextmanager
-    def _writing(self, inside: str, after: str) -> Iterator[Connection]:
-        """One change: committed, then the head synced, then and only then known to the caller.
-
-        A test may end the process (see `reach`) `inside` the transaction, or just `after` it is durable.
-        """
-        with self._database.write() as connection:
-            if self._anchor is not None:
-                self._anchor.check(connection, self.id)
-            yield connection
-            kept = self._anchor is not None or self._outside is not None
-            mine = journal.head(connection)[0] if kept else 0
-            reach(inside)
-        if self._outside is not None:
-            self._outside.advance(self._database, mine)
-        if self._anchor is not None:
-            with self._database.read() as connection:
-                self._anchor.advance(connection, self.id, mine)
-        reach(after)
+    def _writing(self, inside: str, after: str) -> AbstractContextManager[Connection]:
+        """One change: committed, then the head synced, then and only then known to the caller."""
+        return journal.keep_head(self._database, self.id, self._anchor, self._outside, inside, after)
 
     def _read(self, read: Callable[[Connection], _T]) -> _T:
         """One consistent view."""
@@ -386,9 +371,12 @@ class Ledger(Keeping, Renewing):
         """What every analyst may use and has used, by name. For fairness only."""
         return self._read(statements.list_quotas)
 
-    def remaining(self, dataset: int | None = None) -> Remaining:
-        """What is left at every granted level, in each cohort, and in questions like the last one."""
-        return self._read(partial(statements.read_remaining, seeded=self._seeded, dataset=dataset))
+    def remaining(self, dataset: int | None = None, *, present: bool = False) -> Remaining:
+        """What is left at every granted level, in each cohort, and in questions like the last one.
+
+        `present` leaves out people who are on the roster of no dataset, and says how many they are.
+        """
+        return self._read(partial(statements.read_remaining, seeded=self._seeded, dataset=dataset, present=present))
 
     def history(self, dataset: int | None = None) -> values.History:
         """Every question that was ever charged, with the grants in force then; or those about a dataset."""
@@ -402,7 +390,7 @@ class Ledger(Keeping, Renewing):
     def statement(self, person: bytes) -> Statement:
         """One person's account."""
         digest = checks.check_digest(person)
-        return self._read(partial(statements.read_statement, digest=digest, seeded=self._seeded))
+        return self._read(partial(personal.read_statement, digest=digest, seeded=self._seeded))
 
     def export(self) -> Iterator[dict[str, int | str]]:
         """The journal, line by line, as it is hashed: enough to recount every balance elsewhere."""

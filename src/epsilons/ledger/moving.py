@@ -11,17 +11,21 @@ it again. A ledger that is retired takes no more questions; what it says stays r
 
 import os
 import shutil
+import tempfile
 from contextlib import closing
 from pathlib import Path
 
 from epsilons.errors import LedgerError
-from epsilons.ledger import journal, losses
+from epsilons.ledger import journal, losses, registration, tables
 from epsilons.ledger import open as open_ledger
+from epsilons.ledger.copying import copy_rows, copy_to_file
 from epsilons.ledger.journal import now, write_time
 from epsilons.ledger.ledger import Ledger
-from epsilons.ledger.opening import Place, find_database
+from epsilons.ledger.migrating import bring_up_to_date
+from epsilons.ledger.opening import OWNER, Place, find_database
 from epsilons.ledger.values import MOVED, RETIRED
 from epsilons.storage import sqlite_path
+from epsilons.storage.base import Database, reach
 from epsilons.storage.files import make_folder
 
 
@@ -29,33 +33,23 @@ def back_up(ledger: Ledger, path: str) -> int:
     """A copy of a ledger in a file, as it stands, for its owner alone; the last line that it has."""
     ledger.verify(thorough=False)
     ledger.copy(path)
-    with closing(find_database(f"sqlite:///{path}", create=False)) as database, database.read() as connection:
+    with closing(_open_file(path)) as database, database.read() as connection:
         return journal.head(connection)[0]
 
 
 def restore(backup: str, url: str, witness: Place = None) -> tuple[Ledger, int]:
     """Put a backup in the place of a ledger; the ledger, and what counts as spent of everyone's grant since then.
 
-    -1: all of it; 0: nothing was lost. What stood there before is kept beside it.
+    -1: all of it; 0: nothing was lost. What stood there before is kept: beside the ledger, or where that is no file,
+    beside the backup.
     """
-    path = _find_file(url)
-    with closing(find_database(f"sqlite:///{backup}", create=False)) as database, database.read() as connection:
-        (id,) = connection.execute("SELECT id FROM ledger").fetchone()
-    if os.path.exists(path) and os.path.getsize(path):
-        with closing(find_database(url, create=False)) as database, database.read() as connection:
-            found = connection.execute("SELECT id FROM ledger").fetchone()
-        if found is not None and found["id"] != id:
-            raise LedgerError(
-                "This is a backup of another ledger.", suggest="the backup of the ledger that stood there"
-            )
-        _put_aside(path)
-    beside = f"{path}.restoring"
-    Path(beside).unlink(missing_ok=True)
-    with closing(find_database(f"sqlite:///{backup}", create=False)) as database:
-        database.copy(beside)
-    os.replace(beside, path)
+    path = sqlite_path(url)
+    if path is None:
+        _put_tables(backup, url)
+    else:
+        _put_file(backup, url, path)
     try:
-        return open_ledger(url, witness=witness, create=False, accept_loss=True), _read_floor(url)
+        return open_ledger(url, witness=witness, create=False, accept_loss=True, moved=True), _read_floor(url)
     except LedgerError as refused:
         if "nothing was lost" not in refused.what:
             raise
@@ -63,18 +57,27 @@ def restore(backup: str, url: str, witness: Place = None) -> tuple[Ledger, int]:
 
 
 def move(url: str, target: str, witness: Place = None) -> Ledger:
-    """Take a ledger to another file; the ledger there. The old one is refused from then on."""
-    path = _find_file(target)
-    if os.path.exists(path):
-        raise LedgerError("Something stands at the new place already.", suggest="another address")
-    with closing(open_ledger(url, witness=witness, create=False, moved=True)) as ledger:
+    """Take a ledger to another file or database; the ledger there. The old one is refused from then on."""
+    path = sqlite_path(target)
+    if path is not None:
+        make_folder(Path(path).absolute().parent)
+    with (
+        closing(find_database(target, create=True)) as there,
+        closing(open_ledger(url, witness=witness, create=False, moved=True)) as ledger,
+    ):
+        if _find_id(there) is not None:
+            raise LedgerError("Something stands at the new place already.", suggest="another address")
         ledger.verify()
         ledger.end(MOVED)
-        make_folder(Path(path).absolute().parent)
-        ledger.copy(path)
-    with closing(find_database(target, create=False)) as database, database.write() as connection:
-        connection.execute("UPDATE ledger SET state = NULL")
-        journal.append(connection, "arrive", write_time(now), {})
+        found = ledger.registrations(newest=True)
+        # At once, so that whoever is interrupted finds there either nothing or all of it.
+        with ledger.reading() as reading, there.write() as writing:
+            there.make_tables(writing, tables.ALL)
+            copy_rows(reading, writing)
+            reach("arriving")
+            writing.execute("UPDATE ledger SET state = NULL")
+            changed = registration.keep_paths(writing, found, there.folder or "")
+            journal.append(writing, "arrive", write_time(now), changed)
     return open_ledger(target, witness=witness, create=False)
 
 
@@ -84,21 +87,71 @@ def retire(ledger: Ledger) -> None:
     ledger.end(RETIRED)
 
 
-def _find_file(url: str) -> str:
-    path = sqlite_path(url)
-    if path is None:
-        rule = "A database of PostgreSQL is copied and put back by its own means (pg_dump, pg_restore)."
-        hint = "afterwards `epsilons ledger adopt LEDGER --accept-loss`"
-        raise LedgerError("This ledger is not in a file.", rule=rule, suggest=hint)
-    return path
+def _put_file(backup: str, url: str, path: str) -> None:
+    if os.path.exists(path) and os.path.getsize(path):
+        with closing(find_database(url, create=False)) as there:
+            _check_same(backup, there)
+        _put_aside(path)
+    beside = f"{path}.restoring"
+    Path(beside).unlink(missing_ok=True)
+    with closing(_open_file(backup)) as database:
+        database.copy(beside)
+    os.replace(beside, path)
+
+
+def _put_tables(backup: str, url: str) -> None:
+    with closing(find_database(url, create=False)) as there, tempfile.TemporaryDirectory() as folder:
+        stood = _check_same(backup, there)
+        if stood:
+            copy_to_file(there, _find_free(backup))
+        # An older format is brought up to date first, and not in the backup itself.
+        newer = os.path.join(folder, "ledger")
+        with closing(_open_file(backup)) as database:
+            database.copy(newer)
+        with closing(_open_file(newer)) as database:
+            bring_up_to_date(database, write_time(now), lambda _: None)
+            with database.read() as reading, there.write() as writing:
+                if stood:
+                    for table in OWNER.tables:
+                        writing.execute(f"DELETE FROM {table}")
+                else:
+                    there.make_tables(writing, tables.ALL)
+                copy_rows(reading, writing)
+
+
+def _check_same(backup: str, there: Database) -> bool:
+    """Whether a ledger stands there; refused if it is another one than the backup's."""
+    with closing(_open_file(backup)) as database:
+        id = _find_id(database)
+    found = _find_id(there)
+    if id is None or found not in (None, id):
+        raise LedgerError("This is a backup of another ledger.", suggest="the backup of the ledger that stood there")
+    return found is not None
+
+
+def _find_id(database: Database) -> str | None:
+    with database.read() as connection:
+        if not connection.has_table(OWNER.mark):
+            return None
+        found = connection.execute("SELECT id FROM ledger").fetchone()
+        return None if found is None else str(found["id"])
+
+
+def _open_file(path: str) -> Database:
+    return find_database(f"sqlite:///{path}", create=False)
+
+
+def _find_free(path: str) -> str:
+    """A name for what was replaced."""
+    return next(name for n in range(1, 1 << 20) if not os.path.lexists(name := f"{path}.replaced-{n}"))
 
 
 def _put_aside(path: str) -> None:
     """What stands there, with its log, under a name that is free."""
-    number = next(n for n in range(1, 1 << 20) if not os.path.exists(f"{path}.replaced-{n}"))
+    aside = _find_free(path)
     for part in ("", "-wal", "-shm"):
         if os.path.exists(path + part):
-            shutil.move(path + part, f"{path}.replaced-{number}{part}")
+            shutil.move(path + part, aside + part)
 
 
 def _read_floor(url: str) -> int:

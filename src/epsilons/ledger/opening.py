@@ -1,9 +1,4 @@
-"""Opening a ledger: created where there is none, brought up to date if it is old, checked against its head.
-
-Older formats: a step from format n changes the tables and says what the journal must know of it. All steps of one
-opening and their lines are one transaction: a ledger is of the old format or of the new one. The journal's older lines
-stay as they are.
-"""
+"""Opening a ledger: created where there is none, brought up to date if it is old, checked against its head."""
 
 import os
 import re
@@ -13,18 +8,17 @@ import uuid
 from collections.abc import Callable
 from functools import partial
 from pathlib import Path
-from typing import Any, Literal
-
-import numpy as np
+from typing import Literal
 
 from epsilons.errors import Argument, LedgerError, Text
-from epsilons.ledger import journal, losses, segments, tables, witness
-from epsilons.ledger.identity import BLAKE_2, SHA_256
+from epsilons.ledger import journal, losses, tables, witness
+from epsilons.ledger.identity import SHA_256
 from epsilons.ledger.journal import Anchor, Head
+from epsilons.ledger.migrating import bring_up_to_date, read_format
 from epsilons.ledger.places import SCHEMA, Places
 from epsilons.ledger.renewal import begin_periods
-from epsilons.ledger.roster import put_emptied_aside
-from epsilons.ledger.values import DIGEST_BYTES, MOVED, NoLedgerError, UnusableLedgerError, does_not_add_up, has_ended
+from epsilons.ledger.statements import read_ending
+from epsilons.ledger.values import MOVED, NoLedgerError, UnusableLedgerError, does_not_add_up, has_ended
 from epsilons.ledger.witness import Outside
 from epsilons.noise import entropy
 from epsilons.storage import open_database, show_address, sqlite_path
@@ -139,11 +133,14 @@ def open_ledger(
         if found is None or not re.fullmatch("[0-9a-f]{32}", found["id"]):
             raise does_not_add_up()
         name = str(found["id"])
+        # Before anything else is looked at: its head went on with the new one, which a loss accepted here would end.
+        if not (moved or look) and read_format(connection) >= 6 and read_ending(connection) == MOVED:
+            raise has_ended(MOVED)
         if place is not None:
             find_places().remember(place, name, note=False)
         head, outside = _find_head(anchor, url, name), _find_outside(connection, name, address)
     try:
-        return _open_checked(database, place, at, name, head, outside, adopt, accept_loss, look, moved)
+        return _open_checked(database, place, at, name, head, outside, adopt, accept_loss, look)
     except BaseException:
         if outside is not None:
             outside.close()
@@ -152,7 +149,7 @@ def open_ledger(
 
 def _open_checked(
     database: Database, place: str | None, at: str, name: str, head: Anchor | None, outside: Outside | None,
-    adopt: bool, accept_loss: bool, look: bool, moved: bool,
+    adopt: bool, accept_loss: bool, look: bool,
 ) -> tuple[str, bytes, str, Anchor | None, Outside | None]:  # fmt: skip
     if accept_loss:
         _accept_loss(database, at, head, outside, name)
@@ -169,10 +166,10 @@ def _open_checked(
 
     if look:
         with database.read() as connection:
-            older = _read_format(connection) < tables.FORMAT
+            older = read_format(connection) < tables.FORMAT
         if older:
             database.rehearse()
-    _bring_up_to_date(database, at, check)
+    bring_up_to_date(database, at, check)
     with database.read() as connection:
         check(connection)
         if place is not None and not look:  # a copy that is refused is not where the ledger stands
@@ -180,9 +177,7 @@ def _open_checked(
         last = journal.head(connection)[0]
         if head is not None and not look:
             head.advance(connection, name)
-        salt, kind, state = connection.execute("SELECT salt, digest, state FROM ledger").fetchone()
-        if state == MOVED and not (moved or look):
-            raise has_ended(state)
+        salt, kind = connection.execute("SELECT salt, digest FROM ledger").fetchone()
     if outside is not None and not look:
         outside.advance(database, last)
     return name, bytes(salt), kind, head, outside
@@ -191,14 +186,9 @@ def _open_checked(
 def _find_outside(connection: Connection, name: str, address: str | None) -> Outside | None:
     """The witness that the ledger names, which is no matter of who opens it."""
     settled, salt = None, b""
-    if _read_format(connection) >= 6:
+    if read_format(connection) >= 6:
         settled, salt = connection.execute("SELECT witness, salt FROM ledger").fetchone()
-    found = witness.find_witness(settled, name, bytes(salt))
-    if address is not None and (found is None or not witness.is_same(address, found.address)):
-        held = "none" if found is None else found.address
-        what, rule = f"This ledger's witness is {held}.", "It is a term of the ledger, the same for all its clients."
-        raise LedgerError(what, rule=rule, suggest=f"`epsilons ledger witness {address} LEDGER`, to settle it")
-    return None if found is None else Outside(found)
+    return witness.find_outside(settled, name, bytes(salt), address)
 
 
 def _create(
@@ -269,7 +259,7 @@ def _accept_loss(database: Database, at: str, head: Anchor | None, outside: Outs
     if head is None and outside is None:
         unknown = "It is unknown whether this ledger has lost anything."
         raise LedgerError(unknown, rule="It has no head.", suggest=Argument("witness"))
-    _bring_up_to_date(database, at, lambda _: None)
+    bring_up_to_date(database, at, lambda _: None)
     with database.write() as connection:
         known, lost, bound = None, None, losses.UNKNOWN
         if outside is not None:
@@ -278,6 +268,9 @@ def _accept_loss(database: Database, at: str, head: Anchor | None, outside: Outs
             lost = None if known is None else Head(name, known.seq, known.digest)
         elif head is not None:
             lost = head.find_lost(connection, name)
+        if read_ending(connection) == MOVED:  # the old copy of one that is lost at its new place
+            connection.execute("UPDATE ledger SET state = NULL")
+            journal.append(connection, "arrive", at, {})
         begin_periods(connection, at, lost=True)  # the present one may have been used up in what is lost
         losses.write_off(connection, at, lost, bound)
     with database.read() as connection:
@@ -285,128 +278,3 @@ def _accept_loss(database: Database, at: str, head: Anchor | None, outside: Outs
             outside.overrule(connection, known)
         if head is not None:
             head.overrule(connection, name)
-
-
-def _bring_up_to_date(database: Database, at: str, check: Callable[[Connection], None]) -> None:
-    """Take the steps that are missing; a ledger from the future is refused."""
-    with database.read() as connection:
-        if _read_format(connection) == tables.FORMAT:
-            return
-    with database.write() as connection:
-        check(connection)
-        for number in range(_read_format(connection), tables.FORMAT):
-            known = _MIGRATIONS[number](connection)
-            connection.execute("UPDATE ledger SET format = :format", {"format": number + 1})
-            journal.append(connection, "migrate", at, {"format": number + 1, **known})
-
-
-def _read_format(connection: Connection) -> int:
-    found = int(connection.execute("SELECT format FROM ledger").fetchone()[0])
-    if found < 1:
-        raise does_not_add_up()
-    if found > tables.FORMAT:
-        newer = "This ledger was written by a newer release of epsilons."
-        rule = f"This release reads formats 1 to {tables.FORMAT}."
-        raise LedgerError(newer, rule=rule, suggest="pip install --upgrade epsilons")
-    return found
-
-
-def _add_salt_losses_quotas(connection: Connection) -> dict[str, Any]:
-    """Format 2: a salt for people's digests, accepted losses, analysts and their quotas."""
-    for statement in (
-        "ALTER TABLE ledger ADD COLUMN salt BLOB",
-        "ALTER TABLE ledger ADD COLUMN losses INTEGER",
-        "ALTER TABLE reservations ADD COLUMN analyst TEXT",
-        "DROP INDEX one_per_key",
-        tables.ONE_PER_KEY,
-        tables.QUOTAS,
-    ):
-        connection.execute(statement)
-    # In format 1 the id served as the salt: people who are known stay known.
-    salt = bytes.fromhex(connection.execute("SELECT id FROM ledger").fetchone()[0])
-    connection.execute("UPDATE ledger SET salt = :salt, losses = 0", {"salt": salt})
-    return {"salt": journal.hash_salt(salt)}
-
-
-def _add_registrations(connection: Connection) -> dict[str, Any]:
-    """Format 3: datasets are registered; levels have names; people stand on the rosters of datasets."""
-    for statement in (
-        "ALTER TABLE ledger ADD COLUMN measure TEXT",
-        "ALTER TABLE ledger ADD COLUMN ids TEXT",
-        "ALTER TABLE ledger ADD COLUMN spelling TEXT",
-        "ALTER TABLE cohorts ADD COLUMN level TEXT",
-        "ALTER TABLE cohorts ADD COLUMN own INTEGER DEFAULT '0' NOT NULL",
-        "ALTER TABLE cohorts ADD COLUMN datasets TEXT DEFAULT '{}' NOT NULL",
-        "ALTER TABLE reservations ADD COLUMN dataset INTEGER",
-        "ALTER TABLE reservations ADD COLUMN question BLOB",
-        tables.LEVELS,
-        tables.REGISTRATIONS,
-        tables.BY_QUESTION,
-        "UPDATE ledger SET measure = 'pure'",
-    ):
-        connection.execute(statement)
-    return {"measure": "pure"}
-
-
-def _gather_segments(connection: Connection) -> dict[str, Any]:
-    """Format 4: who stands where is kept as columns, plans as rows; how people's digests are made is a term."""
-    connection.execute(tables.SEGMENTS)
-    first: dict[bytes, int] = {}
-    entries: list[tuple[bytes, int, int]] = []
-    for digest, line, origin, target in connection.execute("SELECT * FROM moves ORDER BY digest, seq"):
-        first.setdefault(digest, origin)
-        entries.append((digest, line, target))
-    for digest, cohort, line in connection.execute("SELECT * FROM people"):
-        entries.append((digest, line, first.get(digest, cohort)))
-    if entries:
-        people, lines, cohorts = zip(*entries, strict=True)
-        digests = np.frombuffer(b"".join(people), f"S{DIGEST_BYTES}")
-        segments.add(connection, segments.Entries.of(digests, np.array(lines), np.array(cohorts)))
-    for statement in (
-        "DROP TABLE people",
-        "DROP TABLE moves",
-        "ALTER TABLE ledger ADD COLUMN digest TEXT",
-        "CREATE INDEX living ON cohorts (id) WHERE people > 0",
-        tables.PENDING,
-        tables.BY_NAME,
-        # A column that may hold 0 from now on is written anew: SQLite cannot change what it was told of one.
-        "CREATE TABLE former AS SELECT * FROM charges",
-        "DROP TABLE charges",
-        tables.CHARGES,
-        "INSERT INTO charges SELECT number, cohort, nano, carried, NULL FROM former",
-        "DROP TABLE former",
-    ):
-        connection.execute(statement)
-    connection.execute("UPDATE ledger SET digest = :digest", {"digest": BLAKE_2})
-    return {"digest": BLAKE_2}
-
-
-def _put_emptied_aside(connection: Connection) -> dict[str, Any]:
-    """Format 5: cohorts that everybody left have a table of their own."""
-    connection.execute(tables.EMPTIED)
-    connection.execute("DROP INDEX living")
-    put_emptied_aside(connection)
-    return {}
-
-
-def _add_floors(connection: Connection) -> dict[str, Any]:
-    """Format 6: losses are floors; who keeps the head is a term; what anybody was charged at most is counted."""
-    for column in ("floor INTEGER", "witness TEXT", "state TEXT"):
-        connection.execute(f"ALTER TABLE ledger ADD COLUMN {column}")
-    (known,) = connection.execute("SELECT losses FROM ledger").fetchone()
-    floor = losses.UNKNOWN if known else 0
-    connection.execute("UPDATE ledger SET floor = :floor", {"floor": floor})
-    if known:  # whoever moved to another grant since counted as having spent too little
-        connection.execute("UPDATE reservations SET state = 'touched' WHERE state = 'reserved'")
-        losses.spend_all(connection)
-    return {"floor": floor}
-
-
-#: The step from each older format, which says what the journal must know of it.
-_MIGRATIONS: dict[int, Callable[[Connection], dict[str, Any]]] = {
-    1: _add_salt_losses_quotas,
-    2: _add_registrations,
-    3: _gather_segments,
-    4: _put_emptied_aside,
-    5: _add_floors,
-}

@@ -1,5 +1,8 @@
 """Millions of people: sorting their digests, finding some among others, telling small numbers apart."""
 
+from collections.abc import Iterator, Sequence
+from typing import TypeVar
+
 import numpy as np
 from numpy.typing import NDArray
 
@@ -11,6 +14,11 @@ Codes = NDArray[np.integer]
 #: Numbers of so wide a range are told apart by counting, without sorting.
 _COUNTED = 1 << 20
 _PIECE = 1 << 20
+#: So many places are looked for one by one.
+_FEW = 16
+#: So many pieces, each of them sorted, are merged, which keeps those that agree as they stand.
+_RUNS = 64
+_T = TypeVar("_T", bound=np.generic)
 
 
 def as_sorted(people: NDArray[np.uint8]) -> Sorted:
@@ -30,6 +38,8 @@ def as_numbers(people: Sorted, half: int = 0) -> NDArray[np.uint64]:
 
 def _argsort(numbers: NDArray[np.uint64]) -> Codes:
     """By their first byte, which numpy does in one pass, and then in parts that a processor keeps at hand."""
+    if np.count_nonzero(numbers[1:] < numbers[:-1]) <= _RUNS:
+        return np.argsort(numbers, kind="stable")
     top = (numbers >> np.uint64(56)).astype(np.uint8)
     order, start = np.argsort(top, kind="stable"), 0
     for end in np.cumsum(np.bincount(top, minlength=256)).tolist():
@@ -38,16 +48,35 @@ def _argsort(numbers: NDArray[np.uint64]) -> Codes:
     return order
 
 
+def _is_sorted(people: Sorted) -> bool:
+    """Whether no two agree in 64 bits and all stand in order; some at a time, since numbers are half of everybody."""
+    pieces = (as_numbers(people[start : start + _PIECE + 1]) for start in range(0, len(people), _PIECE))
+    return all(bool((first[1:] > first[:-1]).all()) for first in pieces)
+
+
 def sort_by(people: Sorted, *then: NDArray[np.integer]) -> Codes | slice:
     """The places that sort people, the same ones by what follows; all as they stand if they are sorted already."""
-    first = as_numbers(people)
-    if (first[1:] > first[:-1]).all():
+    if _is_sorted(people):
         return slice(None)
+    first = as_numbers(people)
     order = _argsort(first)
     sorted_ = first[order]
-    if (sorted_[1:] == sorted_[:-1]).any():  # the same person twice, or two people who agree in 64 bits
-        order = np.lexsort((*reversed(then), as_numbers(people, 1), first))
+    ties = np.flatnonzero(sorted_[1:] == sorted_[:-1])
+    if len(ties):  # the same person twice, or two people who agree in 64 bits
+        keys = as_numbers(people, 1), *then
+        if not never_fall(keys, order[ties], order[ties + 1]):
+            order = np.lexsort((*reversed(keys), first))
     return order
+
+
+def never_fall(keys: Sequence[NDArray[np.integer]], before: Codes | slice, after: Codes | slice) -> bool:
+    """Whether nobody's keys, the first of them first, are less than those of who stands before them."""
+    fine, same = np.zeros(len(keys[0][before]), bool), np.ones(len(keys[0][before]), bool)
+    for key in keys:
+        here, there = key[before], key[after]
+        fine |= same & (there > here)
+        same &= there == here
+    return bool((fine | same).all())
 
 
 def is_new(people: Sorted) -> NDArray[np.bool_]:
@@ -110,6 +139,20 @@ def tell_apart(numbers: NDArray[np.integer]) -> tuple[Codes, NDArray[np.unsigned
     return distinct + low, places
 
 
+def pick(values: NDArray[_T], places: NDArray[np.unsignedinteger]) -> NDArray[_T]:
+    """The value at each place; some at a time, as above."""
+    found = np.empty(len(places), values.dtype)
+    for start in range(0, len(places), _PIECE):
+        found[start : start + _PIECE] = values[places[start : start + _PIECE]]
+    return found
+
+
+def in_few_bytes(numbers: Sequence[int] | Codes, largest: int | None = None) -> Codes:
+    """From -1 on, in as few bytes as the largest of them needs, or as one that may follow would."""
+    most = max(numbers, default=0) if largest is None else largest
+    return np.asarray(numbers, np.min_scalar_type(-most - 1))
+
+
 def number_apart(*columns: Codes) -> NDArray[np.unsignedinteger]:
     """A number for each row of some columns, in their order; the same for rows that are alike."""
     found = np.zeros(len(columns[0]), np.uint8)
@@ -119,6 +162,9 @@ def number_apart(*columns: Codes) -> NDArray[np.unsignedinteger]:
     return found
 
 
-def split(places: NDArray[np.unsignedinteger], count: int) -> list[Codes]:
-    """Who has each of so many places, in order."""
-    return np.split(np.argsort(places, kind="stable"), np.cumsum(np.bincount(places, minlength=count))[:-1])
+def split(places: NDArray[np.unsignedinteger], count: int) -> Iterator[Codes]:
+    """Who has each of so many places, in order. Of few places one after the other: all are as large as everybody."""
+    if count <= _FEW:
+        yield from (np.flatnonzero(places == place) for place in range(count))
+    else:
+        yield from np.split(np.argsort(places, kind="stable"), np.cumsum(np.bincount(places, minlength=count))[:-1])

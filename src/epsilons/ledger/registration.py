@@ -17,7 +17,7 @@ from numpy.typing import NDArray
 
 from epsilons.display import show_count
 from epsilons.errors import Argument, LedgerError, Text
-from epsilons.ledger import journal, renewal, roster
+from epsilons.ledger import journal, paths, renewal, roster
 from epsilons.ledger.checks import is_whole
 from epsilons.ledger.consent import PUBLIC_CODE, Settled, Word, by_source, rank_openness
 from epsilons.ledger.order import Sorted
@@ -149,6 +149,25 @@ def _read_registrations(connection: Connection, which: str, values: Mapping[str,
     )
 
 
+def keep_paths(connection: Connection, found: Iterable[Registration], home: str) -> dict[str, Any]:
+    """Files that lie where they did, from where the ledger lies now; what its journal says of that."""
+    changed = {}
+    for one in found:
+        kept = paths.keep(one, home)
+        about, stamp = journal.to_json(kept.about), journal.to_json(kept.stamp)
+        row = {"number": one.number, "about": about, "stamp": stamp}
+        differs = "number = :number AND (about <> :about OR stamp <> :stamp)"
+        if connection.execute(f"SELECT 1 FROM registrations WHERE {differs}", row).fetchone() is not None:
+            connection.execute("UPDATE registrations SET about = :about, stamp = :stamp WHERE number = :number", row)
+            changed[one.name] = _digest(about, stamp)
+    return {"registrations": changed} if changed else {}
+
+
+def _digest(about: str, stamp: str) -> dict[str, str]:
+    """What the journal has of a registration."""
+    return {"about": hashlib.sha256(about.encode()).hexdigest(), "stamp": hashlib.sha256(stamp.encode()).hexdigest()}
+
+
 @dataclass(frozen=True, eq=False)
 class Outlook:
     """What a registration would do to people, and what it is refused for until the steward says it.
@@ -235,8 +254,7 @@ def register(connection: Connection, at: str, given: Application) -> tuple[Regis
         connection.insert_many("levels", [(name, seq, code) for name, code in granted.items()])
     line: dict[str, Any] = {"number": ahead.number, "dataset": ahead.dataset, "epoch": done.epoch}
     line |= {"name": given.name, "version": given.version}
-    digests = {"about": hashlib.sha256(about.encode()).hexdigest(), "stamp": hashlib.sha256(stamp.encode()).hexdigest()}
-    seq, _ = journal.append(connection, "register", at, {**line, **digests})
+    seq, _ = journal.append(connection, "register", at, {**line, **_digest(about, stamp)})
     row = {**line, "seq": seq, "at": at, "about": about, "stamp": stamp}
     names = "number, dataset, name, version, seq, epoch, at, about, stamp"
     connection.execute(f"INSERT INTO registrations VALUES (:{names.replace(', ', ', :')})", row)

@@ -176,6 +176,8 @@ class Replay:
                 if self.about["state"] != MOVED:
                     raise does_not_add_up(f"line {seq} arrives without having moved")
                 self.about |= {"state": None}
+                for name, digests in body.get("registrations", {}).items():
+                    self.newest[name] |= {one: digests[one] for one in ("about", "stamp")}
             case "witness":
                 self.about |= {"witness": body["witness"]}
             case "levels":

@@ -18,13 +18,27 @@ from numpy.typing import NDArray
 
 from epsilons.ledger import journal, segments
 from epsilons.ledger.consent import PUBLIC_CODE, WITHDRAW_CODE, Decide, Standing, Term, Word, rank_openness
-from epsilons.ledger.order import Codes, Sorted, is_new, locate, look_up, sort_by, split, tell_apart
+from epsilons.ledger.order import (
+    Codes,
+    Sorted,
+    in_few_bytes,
+    is_new,
+    locate,
+    look_up,
+    pick,
+    sort_by,
+    split,
+    tell_apart,
+)
 from epsilons.ledger.rosters import is_lost, read_public, read_term, write_rosters
 from epsilons.ledger.statements import read_rosters
 from epsilons.ledger.values import ACTIVE, WITHDRAWN, Enrolment
+from epsilons.preferences import count_codes
 from epsilons.storage.base import Connection
 
 Group = dict[str, Any]
+#: So many people are hashed at a time.
+_PIECE = 1 << 16
 #: What a cohort's line in the journal says when it is made.
 MADE = ("id", "granted", "spent", "state", "ceiling", "level", "own", "datasets")
 
@@ -108,9 +122,13 @@ def _read_words(datasets: str) -> tuple[tuple[tuple[int, str], ...], tuple[tuple
     return said, known, read_term(datasets), is_lost(datasets)
 
 
-def hash_people(people: Sorted) -> str:
-    """One text for a set of people, who are sorted."""
-    return hashlib.sha256(np.ascontiguousarray(people).view(np.uint8).data).hexdigest()
+def hash_people(people: Sorted, members: Codes | None = None) -> str:
+    """One text for a set of people, who are sorted, or for some of them, of whom no copy is made at once."""
+    made = hashlib.sha256()
+    for start in range(0, len(people if members is None else members), _PIECE):
+        here = slice(start, start + _PIECE)
+        made.update(np.ascontiguousarray(people[here if members is None else members[here]]).view(np.uint8).data)
+    return made.hexdigest()
 
 
 @dataclass(frozen=True, eq=False)
@@ -132,8 +150,8 @@ class Request:
     def once(self) -> tuple[Sorted, Codes]:
         """Everyone once, sorted, with the strictest of what they ask for."""
         strictness = np.argsort(np.argsort([rank_openness(word.code) for word in self.words], kind="stable"))
-        order = sort_by(self.people, strictness[self.asked])
-        people, asked = self.people[order], self.asked[order].astype(np.int32)
+        order = sort_by(self.people, pick(in_few_bytes(strictness, len(self.words)), self.asked))
+        people, asked = self.people[order], in_few_bytes(self.asked[order], len(self.words))
         new = is_new(people)
         return (people, asked) if new.all() else (people[new], asked[new])
 
@@ -185,8 +203,8 @@ def plan_change(connection: Connection, request: Request) -> Change:
     if len(unlisted):  # they ask for nothing: -1
         everyone = np.concatenate([people, unlisted])
         order = sort_by(everyone)
-        people, asked = everyone[order], np.concatenate([asked, np.full(len(unlisted), -1, np.int32)])[order]
-    origins = look_up(people, found, standing.astype(np.int32), 0)
+        people, asked = everyone[order], np.concatenate([asked, np.full(len(unlisted), -1, asked.dtype)])[order]
+    origins = look_up(people, found, in_few_bytes(standing, cohorts.newest), 0)
     epoch = int(connection.execute("SELECT epoch FROM ledger").fetchone()[0])
     counts: Counter[str] = Counter()
     targets, groups = _decide_all(request, people, asked, origins, cohorts, counts)
@@ -234,11 +252,15 @@ def _decide_all(
 
     People of a cohort who ask alike are decided about at once; what they say in other words may come to the same.
     """
-    targets, together = origins.copy(), dict[tuple[int, int], list[Codes]]()
+    targets, together = list[int](), dict[tuple[int, int], list[int]]()
     wide = np.int64 if (cohorts.newest + 1) * (len(request.words) + 1) >= 1 << 31 else np.int32
-    pairs, places = tell_apart(origins * wide(len(request.words) + 1) + asked + 1)
-    for both, members in zip(pairs.tolist(), split(places, len(pairs)), strict=len(people) > 0):
-        origin, which = divmod(both, len(request.words) + 1)
+    both = origins * wide(len(request.words) + 1)
+    both += asked
+    both += 1
+    pairs, places = tell_apart(both)
+    del both  # it is as large as everybody
+    for place, (pair, size) in enumerate(zip(pairs.tolist(), count_codes(places, len(pairs)).tolist(), strict=True)):
+        origin, which = divmod(pair, len(request.words) + 1)
         now = cohorts.standing(origin) if origin else None
         word = None if which == 0 else request.words[which - 1]
         new, waits = request.decide(now, word)
@@ -246,27 +268,28 @@ def _decide_all(
         if request.dataset is not None and word is not None:
             new = new.known_as(request.dataset, word.public)
             before = now and dict(now.public).get(request.dataset)
-            counts["reclassed"] += len(members) * (before is not None and before != word.public)
-        counts["pending"] += len(members) * waits
-        counts["pending_own"] += len(members) * (waits and now is not None and now.own)
+            counts["reclassed"] += size * (before is not None and before != word.public)
+        counts["pending"] += size * waits
+        counts["pending_own"] += size * (waits and now is not None and now.own)
         if now is not None and word is not None:
             # Who only spoke so far is no more known than whoever never did: anybody may speak for any id.
             fresh = request.dataset is not None and cohorts.only_spoke(origin)
-            counts["joined" if fresh else "known"] += len(members)
+            counts["joined" if fresh else "known"] += size
             stands = new.own and not waits and word.code != new.code
-            counts["kept"] += len(members) * (stands and not _is_lowered(now, new))
-            counts["replaced"] += len(members) * (now.own and not new.own and now.code != new.code)
-        _count(counts, now, word, new, len(members))
-        if new == now:
-            continue
-        target = cohorts.find_target(origin or None, new)
-        targets[members] = target
-        together.setdefault((origin, target), []).append(members)
-    groups = []
-    for (origin, target), parts in together.items():
-        party = people[parts[0] if len(parts) == 1 else np.sort(np.concatenate(parts))]
-        groups.append({"origin": origin, "target": target, "people": len(party), "digest": hash_people(party)})
-    return targets, groups
+            counts["kept"] += size * (stands and not _is_lowered(now, new))
+            counts["replaced"] += size * (now.own and not new.own and now.code != new.code)
+        _count(counts, now, word, new, size)
+        targets.append(origin if new == now else cohorts.find_target(origin or None, new))
+        if new != now:
+            together.setdefault((origin, targets[-1]), []).append(place)
+    parties = np.full(len(pairs), len(together), np.min_scalar_type(len(together)))
+    for number, some in enumerate(together.values()):
+        parties[some] = number
+    groups = [
+        {"origin": origin, "target": target, "people": len(members), "digest": hash_people(people, members)}
+        for (origin, target), members in zip(together, split(pick(parties, places), len(together) + 1), strict=False)
+    ]
+    return pick(in_few_bytes(targets), places), groups
 
 
 def _is_lowered(now: Standing, new: Standing) -> bool:

@@ -19,7 +19,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from epsilons.ledger.journal import START
-from epsilons.ledger.order import Codes, Sorted, as_numbers, is_new, locate, sort_by
+from epsilons.ledger.order import Codes, Sorted, as_numbers, is_new, locate, never_fall, sort_by
 from epsilons.ledger.values import DIGEST_BYTES, does_not_add_up
 from epsilons.storage.base import Connection
 
@@ -47,7 +47,7 @@ class Entries(NamedTuple):
     def of(cls, people: Sorted, lines: NDArray[Any], cohorts: NDArray[Any]) -> Self:
         """In whatever order."""
         order = sort_by(people, lines)
-        return cls(people[order], lines[order].astype(_NUMBER), cohorts[order].astype(_NUMBER))
+        return cls(people[order], *(column[order].astype(_NUMBER, copy=False) for column in (lines, cohorts)))
 
     @classmethod
     def joined(cls, several: Sequence[Self]) -> Self:
@@ -62,11 +62,8 @@ class Entries(NamedTuple):
 
     def in_order(self) -> bool:
         """Whether they are sorted, as everything that looks anybody up takes for granted."""
-        first = as_numbers(self.people)
-        if (first[1:] > first[:-1]).all():
-            return True
-        order = np.lexsort((self.lines, as_numbers(self.people, 1), first))
-        return bool((order == np.arange(len(order))).all())
+        keys = as_numbers(self.people), as_numbers(self.people, 1), self.lines
+        return never_fall(keys, slice(None, -1), slice(1, None))
 
     def last(self) -> tuple[Sorted, Codes]:
         """Everyone once, and the cohort that they are in."""

@@ -16,10 +16,10 @@ from urllib.parse import urlsplit
 from cryptography.exceptions import InvalidSignature
 from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey, Ed25519PublicKey
 
-from epsilons.errors import LedgerError
+from epsilons.errors import EpsilonsError
 from epsilons.ledger.heads import Line
 from epsilons.ledger.journal import to_json
-from epsilons.ledger.values import UnusableLedgerError
+from epsilons.ledger.kept import LEDGER, Kept
 from epsilons.noise import system
 from epsilons.storage import is_loopback
 
@@ -60,17 +60,17 @@ def read_signed(content: Any, key: str) -> dict[str, Any] | None:
 class SignedWitness:
     """The service at an address, as it signs for one ledger."""
 
-    def __init__(self, address: str, key: str, ledger: str, salt: bytes) -> None:
-        self.address, self._key, self._ledger = address, key, ledger
-        self._mine, self._http = SigningKey.of_ledger(salt), Requests(address)
+    def __init__(self, address: str, key: str, ledger: str, salt: bytes, kept: Kept = LEDGER) -> None:
+        self.address, self._key, self._ledger, self._kept = address, key, ledger, kept
+        self._mine, self._http = SigningKey.of_ledger(salt), Requests(address, kept)
 
     def read(self, seq: int | None = None) -> tuple[Line | None, Line | None]:
         told = self._ask("read", {"seq": seq})
-        return read_line(told["head"]), read_line(told["line"])
+        return read_line(told["head"], self._kept), read_line(told["line"], self._kept)
 
     def add(self, after: Line | None, lines: Sequence[Line], loss: bool = False) -> Line | None:
         told = self._ask("heads", {"after": after, "lines": list(lines), "loss": loss})
-        return read_line(told["head"])
+        return read_line(told["head"], self._kept)
 
     def close(self) -> None:
         self._http.close()
@@ -81,22 +81,23 @@ class SignedWitness:
         reply = self._http.ask("POST", f"/v1/ledgers/{self._ledger}/{route}", {**signed, "key": self._mine.public})
         told = read_signed(reply, self._key)
         if told is None or (told.get("ledger"), told.get("nonce")) != (self._ledger, nonce):
-            raise UnusableLedgerError(
-                f"The answer of the witness at {self.address} is not signed by the key that the ledger names.",
-                rule="Heads are believed of this ledger's witness alone.",
+            name = self._kept.name
+            raise self._kept.error(
+                f"The answer of the witness at {self.address} is not signed by the key that the {name} names.",
+                rule=f"Heads are believed of this {name}'s witness alone.",
                 suggest="ask its operator",
             )
         return told
 
 
-def ask_key(address: str) -> str:
+def ask_key(address: str, kept: Kept = LEDGER) -> str:
     """The key that a witness signs with, as it says itself."""
-    requests = Requests(address)
+    requests = Requests(address, kept)
     try:
         key = requests.ask("GET", "/v1/key").get("key")
         Ed25519PublicKey.from_public_bytes(bytes.fromhex(str(key)))
     except ValueError:
-        raise LedgerError(f"There is no witness at {address}.", suggest="the address of `epsilons witness`") from None
+        raise kept.wrong(f"There is no witness at {address}.", suggest="the address of `epsilons witness`") from None
     finally:
         requests.close()
     return str(key)
@@ -105,11 +106,11 @@ def ask_key(address: str) -> str:
 class Requests:
     """JSON to and from a witness. What it got no answer to is sent again: nothing here does harm twice."""
 
-    def __init__(self, address: str) -> None:
-        self._address, self._parts = address, urlsplit(address)
+    def __init__(self, address: str, kept: Kept = LEDGER) -> None:
+        self._address, self._parts, self._kept = address, urlsplit(address), kept
         if self._parts.scheme == "http" and not is_loopback(self._parts.hostname or ""):
             rule = "Off this machine a witness is spoken to over HTTPS."
-            raise LedgerError(f"{address} is plain HTTP.", rule=rule, suggest="https://...")
+            raise kept.wrong(f"{address} is plain HTTP.", rule=rule, suggest="https://...")
         self._connection: http.client.HTTPConnection | None = None
 
     def close(self) -> None:
@@ -140,7 +141,7 @@ class Requests:
         except (ValueError, RecursionError):
             found = None
         if status != 200 or not isinstance(found, dict):
-            raise LedgerError(f"The witness at {self._address} refused with status {status}.")
+            raise self._kept.wrong(f"The witness at {self._address} refused with status {status}.")
         return found
 
     def _once(self, method: str, path: str, body: bytes | None) -> tuple[int, bytes]:
@@ -154,19 +155,19 @@ class Requests:
             self.close()
         return reply.status, content
 
-    def _silent(self) -> LedgerError:
-        return UnusableLedgerError(
+    def _silent(self) -> EpsilonsError:
+        return self._kept.silent(
             f"No answer from the witness at {self._address} within {_PATIENCE:g} s.",
-            rule="No data is read before the head is safe; what was charged stays charged.",
+            rule=self._kept.before,
             suggest="check that it is running; the same question again goes on from there",
         )
 
 
-def read_line(given: Any) -> Line | None:
+def read_line(given: Any, kept: Kept = LEDGER) -> Line | None:
     """A line as it is written in JSON; whoever sent it need not be honest."""
     if given is None:
         return None
     match given:
         case [int(seq), str(digest), int(most)]:
             return Line(seq, digest, most)
-    raise UnusableLedgerError("The answer of a witness cannot be read.", suggest="ask its operator")
+    raise kept.error("The answer of a witness cannot be read.", suggest="ask its operator")

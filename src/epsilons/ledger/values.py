@@ -17,7 +17,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from epsilons.display import Sheet, Shown, show_count, show_key, show_span
+from epsilons.display import Sheet, Shown, show_count, show_key
 from epsilons.errors import BudgetExceeded, LedgerError, Unusable
 from epsilons.guarantee import NOT_DP
 from epsilons.measure import PLAIN, PURE, Measure
@@ -308,11 +308,13 @@ class History(Shown, tuple[Past, ...]):
     def sheets(self) -> list[Sheet]:
         rows = []
         for past in self:
-            charged = show_span(list(past.epsilons.values())) if past.charges else "–"
+            charged = past.measure.show(past.epsilons.items()) if past.charges else "–"
             at, question = past.at[:16].replace("T", " "), show_key(past.description)
             rows.append([str(past.number), at, question, charged, past.state])
         mark = mark_text(self[-1].not_dp_since) if self else ""
-        return [Sheet("", ("release", "at (UTC)", "question", "charged", "state"), rows, [mark] if mark else [])]
+        measure = self[-1].measure if self else PLAIN
+        head = ("release", "at (UTC)", "question", measure.head("charged"), "state")
+        return [Sheet("", head, rows, [*([mark] if mark else []), *measure.notes])]
 
 
 @dataclass(frozen=True)

@@ -1,4 +1,4 @@
-"""Who keeps a ledger's head outside this machine, and how every client is held to it.
+"""Who keeps a ledger's head outside this machine, and how every client is held to it; a store's of an aggregator, too.
 
 The head in this user's files (`journal.Anchor`) shows a rollback to this user alone. A witness shows it to everybody:
 one head for a ledger, which only goes forward. Its address is a term of the ledger, written in its journal with the key
@@ -15,13 +15,14 @@ new charges; what was charged stays charged, and the same question goes on from 
 import json
 import os
 import threading
-from collections.abc import Sequence
-from typing import Any, Protocol
+from collections.abc import Iterator, Sequence
+from typing import Protocol
 
-from epsilons.errors import Argument, LedgerError
+from epsilons.errors import Argument, EpsilonsError, LedgerError
 from epsilons.ledger import journal
 from epsilons.ledger.heads import MOST_LINES, Heads, Line
-from epsilons.ledger.values import UnusableLedgerError, does_not_add_up
+from epsilons.ledger.kept import LEDGER, Kept
+from epsilons.ledger.values import does_not_add_up
 from epsilons.storage import split_address, sqlite_path
 from epsilons.storage.base import Connection, Database, reach
 
@@ -56,26 +57,26 @@ def is_same(one: str, other: str) -> bool:
     return one == other or (None not in paths and len({os.path.abspath(str(path)) for path in paths}) == 1)
 
 
-def settle(address: str) -> str:
+def settle(address: str, kept: Kept = LEDGER) -> str:
     """What the ledger keeps of a witness, as JSON: its address, and the key that it signs with."""
     if not is_address(address):
         hint = (Argument("witness", "https://witness.example.org"), ", or postgresql://host/database")
-        raise LedgerError("There is no witness at such an address.", suggest=hint)
+        raise kept.wrong("There is no witness at such an address.", suggest=hint)
     if (path := sqlite_path(address)) is not None:
         return journal.to_json({"address": f"sqlite:///{os.path.abspath(path)}"})
     if address.startswith(_TABLES):
         named, options = split_address(address) or ({"password": ""}, {})
         if named["password"] or "password" in options:
-            rule = "The address is kept in the ledger, for every client to see."
-            raise LedgerError("This address holds a password.", rule=rule, suggest="the password in ~/.pgpass")
+            rule = f"The address is kept in the {kept.name}, for every client to see."
+            raise kept.wrong("This address holds a password.", rule=rule, suggest="the password in ~/.pgpass")
         return journal.to_json({"address": address})
     from epsilons.ledger.signed import ask_key
 
-    return journal.to_json({"address": address, "key": ask_key(address)})
+    return journal.to_json({"address": address, "key": ask_key(address, kept)})
 
 
-def find_witness(settled: str | None, ledger: str, salt: bytes) -> Witness | None:
-    """The witness that a ledger names."""
+def find_witness(settled: str | None, ledger: str, salt: bytes, kept: Kept = LEDGER) -> Witness | None:
+    """The witness that a ledger names; `salt` is a secret of its clients, who sign by it."""
     if settled is None:
         return None
     try:
@@ -87,7 +88,19 @@ def find_witness(settled: str | None, ledger: str, salt: bytes) -> Witness | Non
         return TableWitness(address, ledger)
     from epsilons.ledger.signed import SignedWitness
 
-    return SignedWitness(address, str(key), ledger, salt)
+    return SignedWitness(address, str(key), ledger, salt, kept)
+
+
+def find_outside(
+    settled: str | None, ledger: str, salt: bytes, address: str | None, kept: Kept = LEDGER
+) -> "Outside | None":
+    """The head that the witness keeps which a ledger names; refused if whoever opens it names another one."""
+    found = find_witness(settled, ledger, salt, kept)
+    if address is not None and (found is None or not is_same(address, found.address)):
+        held = "none" if found is None else found.address
+        what, rule = f"This {kept.name}'s witness is {held}.", f"It is a term of the {kept.name}, for all its clients."
+        raise kept.wrong(what, rule=rule, suggest=kept.settling.format(address=address))
+    return None if found is None else Outside(found, kept)
 
 
 class TableWitness:
@@ -109,8 +122,8 @@ class TableWitness:
 class Outside:
     """The head that a witness keeps, and the chain of this ledger held to it."""
 
-    def __init__(self, witness: Witness) -> None:
-        self._witness, self._turn = witness, threading.Lock()
+    def __init__(self, witness: Witness, kept: Kept = LEDGER) -> None:
+        self._witness, self._kept, self._turn = witness, kept, threading.Lock()
         #: The newest line that is known to stand at the witness.
         self._known: Line | None = None
 
@@ -143,9 +156,9 @@ class Outside:
                     self._hold(connection, known)
                     if known.seq >= least:
                         return
-                    lines = list(_follow(connection, known))
+                    lines = list(self._follow(connection, known))
                 if not lines or lines[-1].seq < least:
-                    raise _behind(self._witness.address)
+                    raise self._behind()
                 reach("witnessing")
                 told = self._witness.add(known, lines[-MOST_LINES:])
                 if told is None or told == known:
@@ -168,7 +181,7 @@ class Outside:
         line = Line(*journal.head(connection), 0 if lost is None else lost.most)
         self._known = self._witness.add(lost, [line], loss=True)
         if self._known != line:
-            raise _behind(self._witness.address)
+            raise self._behind()
 
     def _read(self) -> Line:
         head, _ = self._witness.read()
@@ -178,38 +191,37 @@ class Outside:
 
     def _hold(self, connection: Connection, head: Line) -> None:
         if not _stands(connection, head):
-            raise _behind(self._witness.address)
+            raise self._behind()
 
-    def _unknown(self) -> LedgerError:
-        return UnusableLedgerError(
-            f"The witness at {self._witness.address} does not know this ledger.",
-            rule="Only its head shows whether an older copy of the ledger was put back.",
-            suggest="the witness with its own store; if that is lost, `epsilons ledger adopt LEDGER --accept-loss`",
+    def _follow(self, connection: Connection, known: Line) -> Iterator[Line]:
+        most = known.most
+        for seq, kind, _, body, digest in journal.follow(connection, known.seq + 1, known.digest, kept=self._kept):
+            most = journal.add_charges(most, kind, body)
+            yield Line(seq, digest, most)
+
+    def _unknown(self) -> EpsilonsError:
+        return self._kept.error(
+            f"The witness at {self._witness.address} does not know this {self._kept.name}.",
+            rule=f"Only its head shows whether an older copy of the {self._kept.name} was put back.",
+            suggest=f"the witness with its own store; if that is lost, {self._kept.lost}",
         )
 
-    def _refused(self) -> LedgerError:
-        return UnusableLedgerError(
-            f"The witness at {self._witness.address} did not take this ledger's head.",
-            rule="No data is read before the head is safe; what was charged stays charged.",
-            suggest="whether it keeps the head of another ledger under this id",
+    def _refused(self) -> EpsilonsError:
+        return self._kept.error(
+            f"The witness at {self._witness.address} did not take this {self._kept.name}'s head.",
+            rule=self._kept.before,
+            suggest=f"whether it keeps the head of another {self._kept.name} under this id",
         )
 
-
-def _follow(connection: Connection, known: Line) -> Any:
-    most = known.most
-    for seq, kind, _, body, digest in journal.follow(connection, known.seq + 1, known.digest):
-        most = journal.add_charges(most, kind, body)
-        yield Line(seq, digest, most)
+    def _behind(self) -> EpsilonsError:
+        witness, name = self._witness.address, self._kept.name
+        return self._kept.error(
+            f"This {name} is older than its witness at {witness} knows it, or has diverged from what it knows.",
+            rule=self._kept.twice,
+            suggest=f"{self._kept.newest}; if it is lost for good, {self._kept.lost}",
+        )
 
 
 def _stands(connection: Connection, head: Line) -> bool:
     line = connection.execute("SELECT hash FROM journal WHERE seq = :seq", {"seq": head.seq}).fetchone()
     return line is not None and bool(line["hash"] == head.digest)
-
-
-def _behind(address: str) -> LedgerError:
-    return UnusableLedgerError(
-        f"This ledger is older than its witness at {address} knows it, or has diverged from what it knows.",
-        rule="A ledger that was restored, forked or edited would spend budgets twice.",
-        suggest="the newest copy of the ledger; if it is lost for good, `epsilons ledger adopt LEDGER --accept-loss`",
-    )

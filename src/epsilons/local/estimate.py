@@ -1,13 +1,15 @@
 """An estimate from collected answers: how many owners have each option, how sure that is, what it gave away."""
 
+import math
 from collections.abc import Callable
 from dataclasses import dataclass, field, replace
 from functools import cached_property
-from typing import Any
+from typing import Any, Self
 
 import numpy as np
 
-from epsilons.arguments.checks import ASSUMPTIONS, check_between, check_name
+from epsilons.accuracy.additive import uneven
+from epsilons.arguments.checks import check_between, check_related
 from epsilons.display import Sheet, Shown, show
 from epsilons.errors import Argument, PlanError
 from epsilons.local.leakage import Floats, Leakage, leakage_sheet
@@ -16,6 +18,8 @@ from epsilons.local.leakage import Floats, Leakage, leakage_sheet
 Ends = tuple[Floats, Floats]
 
 _TALLEST_TABLE = 40
+#: How many limits of weights are tried, and how often the end of an interval is halved in on.
+_LIMITS, _HALVINGS = 25, 50
 
 
 @dataclass(frozen=True, eq=False)
@@ -87,28 +91,116 @@ def check_level(level: Any) -> float:
     return check_between(level, 0, 1, refusal)
 
 
-def check_combination(assume: str, density: Any) -> float:
-    """How levels are combined: a known assumption, and a density between 0 and 1, which is returned."""
-    check_name("assume", assume, ASSUMPTIONS)
+def check_combination(assume: Any, density: Any) -> tuple[float, float]:
+    """How levels are combined: (how far apart they may lie, in spreads; a density between 0 and 1)."""
     refusal = PlanError("This density is not usable.", rule="Between 0 and 1.", suggest=Argument("density", 0.5))
-    return check_between(density, 0, 1, refusal)
+    return check_related(assume), check_between(density, 0, 1, refusal)
 
 
-def split_variance(sizes: Floats, weights: Floats, assume: str) -> float:
-    """What the split of an option's n owners over levels adds to the variance, per n (N - n), if it is by chance.
+@dataclass(frozen=True, eq=False)
+class Combination:
+    """Levels of so many owners each, combined by weights per owner that add up to 1 over all of them.
 
-    `weights` are per owner and add up to 1 over all N owners. Where nothing is assumed they are equal, and it is 0.
+    `related` says that no level's expected share of an option is further from everyone's share p than so many spreads
+    sqrt(p(1 - p)) (docs/theory.md, "related"). An estimated share may then be off by `drift` times that, and the split
+    of an option's owners over levels is luck.
     """
-    people = float(sizes.sum())
-    if assume != "unrelated" or people <= 1:
-        return 0.0
-    return max(0.0, float(sizes @ weights**2) - 1 / people) * people / (people - 1)
+
+    sizes: Floats
+    weights: Floats
+    related: float
+
+    @classmethod
+    def best(cls, sizes: Floats, noise: Floats, related: float, density: float, most: Floats | None = None) -> Self:
+        """The weights of the least error at this density, each at most `most`; from public facts only.
+
+        `noise` is the variance of what one owner of a level adds to a share, besides the luck of having it. If levels
+        say nothing of answers the best weights are inverse to both; if nothing is assumed all are alike. Between them
+        some levels in the middle are: where the sum of squares and of deviations from the median is least, a weight
+        is the median, or its precision times one factor if that is less, or times a smaller one if that is more.
+        """
+        people, luck = float(sizes.sum()), density * (1 - density)
+        if math.isinf(related):
+            return cls(sizes, np.full(len(sizes), 1 / people), related)
+        precise = 1 / (noise + luck)
+        tried = precise[None]
+        if related:
+            limits = np.geomspace(precise.min(), precise.max(), _LIMITS)
+            first, last = np.triu_indices(_LIMITS)
+            tried = np.clip(1.0, precise / limits[last][:, None], precise / limits[first][:, None])
+        tried = tried / (tried @ sizes)[:, None]
+        if most is not None:
+            for place in np.flatnonzero((tried > most).any(axis=1)):
+                tried[place] = _fill(tried[place], most, sizes)
+        bias = related * math.sqrt(luck) * uneven(tried, sizes)
+        return cls(sizes, tried[(tried**2 @ (sizes * (noise + luck)) + bias**2).argmin()], related)
+
+    @cached_property
+    def people(self) -> float:
+        return float(self.sizes.sum())
+
+    @cached_property
+    def drift(self) -> float:
+        """How far levels that lie apart move a share, for each unit of distance; nothing where all count alike."""
+        return 0.0 if math.isinf(self.related) else float(uneven(self.weights, self.sizes))
+
+    def split(self, counts: Floats) -> Floats:
+        """The variance that luck in who stands at which level adds to estimated counts.
+
+        A level whose own share is nearer to 1/2 than everyone's has more of it.
+        """
+        uneven_weights = max(0.0, float(self.sizes @ self.weights**2) - 1 / self.people)
+        share = np.minimum(counts, self.people - counts) / self.people
+        near = np.minimum(share + self._apart(counts) / self.people, 0.5)
+        found: Floats = uneven_weights * self.people**3 / max(self.people - 1, 1) * near * (1 - near)
+        return found
+
+    def bias(self, counts: Floats) -> Floats:
+        """How far levels that lie apart may move estimated counts."""
+        return self.drift * self._apart(counts)
+
+    def _apart(self, counts: Floats) -> Floats:
+        related = self.related if math.isfinite(self.related) else 0.0
+        found: Floats = related * np.sqrt(np.maximum(counts * (self.people - counts), 0.0))
+        return found
+
+    def ends(self, values: Floats, reach: Callable[[Floats], Floats]) -> Ends:
+        """Every count that an estimate does not contradict: it is within `reach` of it, but for related levels."""
+        centre = np.clip(values, 0.0, self.people)
+
+        def possible(counts: Floats) -> Any:
+            return np.abs(centre - counts) <= reach(counts) + self.bias(counts)
+
+        found = []
+        for end in (np.zeros_like(centre), np.full_like(centre, self.people)):
+            inside, outside = centre, end
+            for _ in range(_HALVINGS):
+                middle = (inside + outside) / 2
+                held = possible(middle)
+                inside, outside = np.where(held, middle, inside), np.where(held, outside, middle)
+            found.append(np.where(possible(end), end, outside))
+        return found[0], found[1]
+
+    def condition(self, values: Floats) -> tuple[str, ...]:
+        """What errors and intervals take for granted, as a note; nothing where all owners count alike."""
+        if self.drift < 1e-12:
+            return ()
+        if not self.related:
+            return ("Levels are combined as if they said nothing about answers.",)
+        spreads = self._apart(np.clip(values, 0.0, self.people)) / self.people
+        ends = dict.fromkeys(f"{end:.3g}" for end in (spreads.min(), spreads.max()))
+        each = ", each by its own number" if len(values) > 1 else ""
+        far = f"no level's expected share is further than {' to '.join(ends)} from everyone's{each}"
+        return (f"Errors and intervals hold if {far}.",)
 
 
-def solve_counts(values: Floats, people: float, fixed: float, extra: float, split: float, z: float) -> Ends:
-    """The n with (value - n)^2 <= fixed + z^2 (extra n + split n (people - n)): between the roots of a quadratic."""
-    a = 1 + z**2 * split
-    b = -2 * values - z**2 * (extra + split * people)
-    c = values**2 - fixed
-    root = np.sqrt(np.maximum(0, b**2 - 4 * a * c))
-    return np.clip((-b - root) / (2 * a), 0, people), np.clip((-b + root) / (2 * a), 0, people)
+def _fill(base: Floats, most: Floats, sizes: Floats) -> Floats:
+    """min(scale*base, most) with sum(sizes*weights) = 1: the levels that meet their cap first are fixed first."""
+    weights, free, room = most.copy(), np.ones(len(base), bool), 1.0
+    for place in np.argsort(most / base):
+        scale = room / float(sizes[free] @ base[free])
+        if scale * base[place] <= most[place]:
+            weights[free] = scale * base[free]
+            break
+        free[place], room = False, room - sizes[place] * most[place]
+    return weights

@@ -6,6 +6,8 @@ is e^eps/(e^eps - 1)^2. Levels are combined with weights that are public facts, 
 
 - `assume="unrelated"` (preferences say nothing about answers): weight per owner u_j prop. to
   1/(v_j + density(1 - density)), inverse to the variance of one owner's report, capped as below;
+- `assume=g`: no level's expected share p_j is further than g sqrt(p(1 - p)) from everyone's share p. Weights of levels
+  in the middle are alike, so many that variance and what such levels may add have the least sum (`Combination`);
 - `assume="nothing"`: every owner counts alike, which is unbiased however answers follow preferences.
 
 One owner moves the estimated count by at most N u_j/p_j, by lying about anything. At u_j prop. to 1/v_j that is about
@@ -22,11 +24,12 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from epsilons.arguments.options import DEFAULT_ASSUME
 from epsilons.display import text_table
 from epsilons.errors import Argument, DataError, PlanError, ProtocolError
 from epsilons.guarantee import PUBLIC_PEOPLE, ROSTER_IS_PUBLIC, Guarantee, to_epsilon
 from epsilons.local.base import Outputs, check_outputs, read_options, read_truths
-from epsilons.local.estimate import Ends, Estimate, check_combination, solve_counts, split_variance
+from epsilons.local.estimate import Combination, Ends, Estimate, check_combination
 from epsilons.local.leakage import SECOND_ROUND, Floats, Leakage
 from epsilons.local.randomized_response import RandomizedResponse, truth_chance
 from epsilons.noise import Entropy, system
@@ -92,35 +95,36 @@ class PersonalResponse:
         table = np.bincount(cells, minlength=len(self.levels.grants) * self.outputs)
         return table.reshape(-1, self.outputs).astype(np.int64)
 
-    def weights(self, *, assume: str = "unrelated", density: float = 0.5, cap: float | None = None) -> Floats:
+    def weights(self, *, assume: Any = DEFAULT_ASSUME, density: float = 0.5, cap: float | None = None) -> Floats:
         """What one owner's report counts for, per level; over all owners this adds up to 1. From public facts only."""
+        return self._combine(assume, density, cap).weights
+
+    def _combine(self, assume: Any, density: float, cap: float | None) -> Combination:
         sizes, (p, low) = np.array(self.levels.sizes, dtype=np.float64), self._chances
         people = sizes.sum()
-        density = check_combination(assume, density)
+        related, density = check_combination(assume, density)
         least = people / float(sizes @ p)
-        if assume == "nothing":
+        if math.isinf(related):
             reached = float((1 / p).max())
             if cap is not None and cap < reached:
                 rule = f"When every owner counts alike, one moves the count by up to {reached:.4g}."
                 raise PlanError("This cap is out of reach.", rule=rule, suggest=Argument("assume", "unrelated"))
-            return np.full(len(sizes), 1 / people)
         most = 2 * least if cap is None else float(cap)
         if not most >= least:
             rule = f"With these epsilons one owner moves the count by at least {least:.4g}, whatever the weights."
             hint = Argument("cap", math.ceil(least * 100) / 100)
             raise PlanError("This cap is out of reach.", rule=rule, suggest=hint)
-        base = 1 / (low * (1 - low) / p**2 + density * (1 - density))
-        return _fill(base, most * p / people, sizes)
+        return Combination.best(sizes, low * (1 - low) / p**2, related, density, most * p / people)
 
     def influence(
-        self, *, assume: str = "unrelated", density: float = 0.5, cap: float | None = None
+        self, *, assume: Any = DEFAULT_ASSUME, density: float = 0.5, cap: float | None = None
     ) -> dict[float, float]:
         """{epsilon: the most by which one owner who claims it moves an estimated count, however they cheat}."""
         moves = self.weights(assume=assume, density=density, cap=cap) * len(self.roster) / self._chances[0]
         return dict(zip(map(to_epsilon, self.levels.grants), moves.tolist(), strict=True))
 
     def estimate(
-        self, counts: Any, *, assume: str = "unrelated", density: float = 0.5, cap: float | None = None
+        self, counts: Any, *, assume: Any = DEFAULT_ASSUME, density: float = 0.5, cap: float | None = None
     ) -> Estimate:
         """How many owners have each option, from `count(answers)`."""
         try:
@@ -132,26 +136,27 @@ class PersonalResponse:
         if not usable:
             rule = "A row for each level with as many answers as it has owners, a column for each output."
             raise ProtocolError("The counts are not usable.", rule=rule)
-        weights = self.weights(assume=assume, density=density, cap=cap)
-        sizes, (p, low) = np.array(self.levels.sizes, dtype=np.float64), self._chances
-        people = sizes.sum()
+        combined = self._combine(assume, density, cap)
+        weights, sizes, people, (p, low) = combined.weights, combined.sizes, combined.people, self._chances
         values = people * ((weights / p) @ (table[:, 1:].astype(np.int64) - (sizes * low)[:, None]))
-        # Var(n) = alike + n*extra from the coins, + what the split of n owners over levels adds if it is by chance.
+        # Var(n) = alike + n*extra from the coins, + what the split of n owners over levels adds.
         alike = people**2 * float(weights**2 * sizes / p**2 @ (low * (1 - low)))
         high = low + p
         extra = people * float(weights**2 * sizes / p**2 @ (high * (1 - high) - low * (1 - low)))
-        split = split_variance(sizes, weights, assume)
+
+        def variance(n: Floats) -> Floats:
+            return np.maximum(alike + n * extra + combined.split(n), 0.0)
 
         def bounds(level: float) -> Ends:
             z = NormalDist().inv_cdf((1 + level) / 2)
-            return solve_counts(values, people, z**2 * alike, extra, split, z)
+            return combined.ends(values, lambda n: z * np.sqrt(variance(n)))
 
         n = np.clip(values, 0, people)
-        errors = np.sqrt(np.maximum(alike + n * extra + split * n * (people - n), 0))
+        errors = np.hypot(np.sqrt(variance(n)), combined.bias(n))
         most = weights * people / p
         note = f"One owner who cheats moves a count by at most {most.max():.4g}; by claiming the smallest epsilon, by "
-        assumed = " Levels are combined as if preferences said nothing about answers." if assume == "unrelated" else ""
-        return Estimate(values, errors, int(people), self.leakages, bounds, notes=(f"{note}{most[0]:.4g}.{assumed}",))
+        notes = (f"{note}{most[0]:.4g}.", *combined.condition(values))
+        return Estimate(values, errors, int(people), self.leakages, bounds, notes=notes)
 
     def leakage(self, epsilon: float | None = None) -> Leakage:
         """What an answer gives away about an owner of one level; without a level, of the most open private one.
@@ -190,15 +195,3 @@ class PersonalResponse:
         ]
         head = ("epsilon", "owners", "truth with", "weight", "moves a count by at most")
         return f"Randomized response at every owner's epsilon, {self.options} option(s)\n\n{text_table(head, rows)}"
-
-
-def _fill(base: Floats, most: Floats, sizes: Floats) -> Floats:
-    """min(scale*base, most) with sum(sizes*weights) = 1: the levels that meet their cap first are fixed first."""
-    weights, free, room = most.copy(), np.ones(len(base), bool), 1.0
-    for place in np.argsort(most / base):
-        scale = room / float(sizes[free] @ base[free])
-        if scale * base[place] <= most[place]:
-            weights[free] = scale * base[free]
-            break
-        free[place], room = False, room - sizes[place] * most[place]
-    return weights

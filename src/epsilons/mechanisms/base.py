@@ -14,7 +14,7 @@ from abc import ABC, abstractmethod
 from collections.abc import Callable, Hashable, Iterable, Mapping
 from dataclasses import dataclass, field, replace
 from fractions import Fraction
-from functools import cached_property, partial
+from functools import cached_property, lru_cache, partial
 from typing import Any, ClassVar, TypeVar
 
 from numpy.typing import NDArray
@@ -29,6 +29,7 @@ from epsilons.mechanisms.vetting import is_vetted
 from epsilons.noise.entropy import Entropy
 from epsilons.preferences import Levels, name_grant
 from epsilons.statistics.base import Answer, Floats, Question, Statistic, Weighting
+from epsilons.statistics.distributions import NoisySums
 from epsilons.summaries import People
 
 _MOST_WORKED_OUT = 4096  # how much is remembered about a roster
@@ -60,6 +61,12 @@ class Account:
         paid = [None if part is None else spent.get(part, 0) for part in levels.parts_at(share, rate)]
         return Account.of(levels, paid) if rate is None else Account.of(levels, map(rate.cost, paid), rate.measure)
 
+    def after(self, earlier: Account) -> Account:
+        """What both cost the same people together."""
+        pairs = zip(self.losses, earlier.losses, strict=True)
+        both = tuple((grant, None if paid is None else paid + (more or 0)) for (grant, paid), (_, more) in pairs)
+        return Account(both, self.names, self.measure)
+
     @cached_property
     def charges(self) -> dict[float, float]:
         """{granted epsilon: epsilon spent, or rho}; public people spend nothing."""
@@ -77,7 +84,7 @@ class Mechanism(ABC):
 
     name: ClassVar[str]
     #: The families of statistics that it serves, and which of their statistics if not all.
-    families: ClassVar[tuple[str, ...]] = ("linear", "ratio", "variance", "regression", "order", "quantiles")
+    families: ClassVar[tuple[str, ...]] = ("linear", "ratio", "variance", "regression", "order", "quantiles", "choice")
     statistics: ClassVar[tuple[str, ...] | None] = None
     #: What to say where it serves something else: "it serves counts and order statistics".
     serves_only: ClassVar[str] = ""
@@ -127,6 +134,10 @@ class Mechanism(ABC):
     @abstractmethod
     def distribution(self, question: Question, people: People) -> tuple[NDArray[Any], Floats]:
         """(outcomes, natural logarithms of their probabilities) on small inputs, for audits and teaching."""
+
+    def noisy_sums(self, question: Question, people: People) -> NoisySums | None:
+        """The sums that an answer is made from and the laws of their noises, where that is all; for audits."""
+        return None
 
     def condition(self, question: Question, levels: Levels, answer: Answer | None = None) -> str:
         """What errors and intervals take for granted about preferences and values, as a clause."""
@@ -185,7 +196,7 @@ class Weighing(Mechanism):
 
     def condition(self, question: Question, levels: Levels, answer: Answer | None = None) -> str:
         """Where everyone has the same weight, it does not matter who chose which level."""
-        weighting, seen = weighting_of(self, question, levels), question.statistic.one_each and answer
+        weighting, seen = weighting_of(self, question, levels), _counts_ones(question.statistic) and answer
         alike = levels.left_out == 0 and weighting.coins is None and len(set(weighting.weights)) == 1
         spreads = spreads_shown(question, Effect.of(question, levels, weighting), seen) if seen else ()
         return question.condition(alike=alike, spreads=spreads)
@@ -215,6 +226,14 @@ class Weighing(Mechanism):
 
     def distribution(self, question: Question, people: People) -> tuple[NDArray[Any], Floats]:
         return question.statistic.distribution(question, weighting_of(self, question, people.levels), people)
+
+    def noisy_sums(self, question: Question, people: People) -> NoisySums | None:
+        return question.statistic.noisy_sums(question, weighting_of(self, question, people.levels), people)
+
+
+def _counts_ones(statistic: Statistic) -> bool:
+    """Whether its numbers count people once each."""
+    return statistic.one_each and not statistic.labels
 
 
 def tell_loss(question: Question, nano: int | Fraction) -> str:
@@ -267,9 +286,10 @@ def find_error(mechanism: Mechanism, question: Question, levels: Levels, *, wors
 # What every mechanism is held to, whoever wrote it -------------------------------------------------------------------
 
 
-def _lineage(kind: type[Mechanism]) -> list[type[Mechanism]]:
+@lru_cache
+def _lineage(kind: type[Mechanism]) -> tuple[type[Mechanism], ...]:
     """A class and those that it comes from: what one of them cannot do, no subclass can, whatever it says of itself."""
-    return [one for one in kind.__mro__ if issubclass(one, Mechanism) and one is not Mechanism]
+    return tuple(one for one in kind.__mro__ if issubclass(one, Mechanism) and one is not Mechanism)
 
 
 def _keeps_range(mechanism: Mechanism) -> bool:
@@ -280,9 +300,14 @@ def _keeps_range(mechanism: Mechanism) -> bool:
 
 def serves(kind: type[Mechanism], statistic: Statistic) -> bool:
     """Whether a class can serve such a statistic at all."""
+    return _serves(kind, statistic.name, statistic.family)
+
+
+@lru_cache(1024)
+def _serves(kind: type[Mechanism], name: str, family: str) -> bool:
     lineage = _lineage(kind)
-    named = all(one.statistics is None or statistic.name in one.statistics for one in lineage)
-    return named and all(statistic.family in one.families for one in lineage)
+    named = all(one.statistics is None or name in one.statistics for one in lineage)
+    return named and all(family in one.families for one in lineage)
 
 
 def why_refused(mechanism: Mechanism, question: Question, levels: Levels) -> str | None:
@@ -397,7 +422,9 @@ def serving(question: Question, levels: Levels, settings: Settings) -> list[Mech
     if not found:
         what = ("Nothing gives ", Argument("privacy", question.privacy), f" for a {statistic.name}.")
         if (complete := statistic.completed()) is None:
-            raise PlanError(what)
+            reasons = dict.fromkeys(why_refused(kind(), question, levels) for kind in kinds)
+            rule = f"{next(iter(reasons))}." if len(reasons) == 1 else ""
+            raise PlanError(what, rule=rule[:1].upper() + rule[1:])
         serving(replace(question, statistic=complete), levels, settings)
         raise PlanError(what, rule="It needs a public number of values; missing ones are left out.", suggest=_PUBLIC)
     return found

@@ -22,11 +22,16 @@ from epsilons.noise.entropy import Entropy
 from epsilons.noise.segments import Block, SegmentSampler
 from epsilons.preferences import Levels, roster_of
 from epsilons.statistics.base import Answer, Floats, Question
+from epsilons.statistics.choice import Mode
 from epsilons.statistics.count import Count
 from epsilons.statistics.order import Order
 from epsilons.statistics.outward import RankCost, outward
+from epsilons.statistics.winning import Standing, cheapest
 from epsilons.summaries import People
 from epsilons.summaries.arrays import ArrayPeople
+
+#: Every option is compared with all others.
+_MOST_OPTIONS = 256
 
 
 class Exponential(Mechanism):
@@ -37,8 +42,7 @@ class Exponential(Mechanism):
     """
 
     name: ClassVar[str] = "exponential"
-    serves_only: ClassVar[str] = "it serves counts and order statistics"
-    needs_public_count: ClassVar[bool] = True
+    serves_only: ClassVar[str] = "it serves counts, order statistics and modes"
     gist: ClassVar[str] = "an answer is likely if few and open people would make it true"
     imputes: ClassVar[bool] = True
     bounded_range: ClassVar[bool] = True
@@ -85,6 +89,7 @@ class ExponentialCount(Exponential):
 
     families: ClassVar[tuple[str, ...]] = ("linear",)
     statistics: ClassVar[tuple[str, ...] | None] = ("count",)
+    needs_public_count: ClassVar[bool] = True
 
     def refuses(self, question: Question, levels: Levels) -> str | None:
         left_out = "it has no way to count people who have nothing left to spend" if levels.left_out else None
@@ -140,6 +145,7 @@ class ExponentialOrder(Exponential):
     """
 
     families: ClassVar[tuple[str, ...]] = ("order",)
+    needs_public_count: ClassVar[bool] = True
 
     def predict_error(self, question: Question, levels: Levels) -> float | None:
         return order_accuracy.rank_error(question, levels)
@@ -155,6 +161,65 @@ class ExponentialOrder(Exponential):
 
     def draw(self, question: Question, people: People, entropy: Entropy) -> Answer:
         return Answer(cast(Order, question.statistic).value(self.sampler(question, people).draw(entropy)))
+
+
+@register
+@dataclass(frozen=True)
+class ExponentialChoice(Exponential):
+    """Answer an option with a chance that falls with the cheapest people to change so that it is the most frequent.
+
+    Definition: Pr[r] proportional to exp(-cost(r)/2), cost(r) as in `statistics.winning.Standing`.
+    Theorem:    Jorgensen et al. 2015, Definition 10 and Theorem 6.
+    Guarantee:  eps_i-PDP, one person replaced; whoever is missing, or does not meet a condition, names no option, so
+                that it holds at the same epsilon for one person absent.
+    Cost:       eps_i charged to each person.
+    Error:      of K options the cost is at most 2 ln K on average, and pays for so many of the strictest people; each
+                makes up for two voices. Nothing is assumed.
+    """
+
+    families: ClassVar[tuple[str, ...]] = ("choice",)
+
+    def refuses(self, question: Question, levels: Levels) -> str | None:
+        statistic = question.statistic
+        if (refusal := super().refuses(question, levels)) is not None or not isinstance(statistic, Mode):
+            return refusal
+        scope = statistic.scope
+        if (
+            statistic.k > 1
+            or statistic.summary != "bins"
+            or (scope is not None and (scope.rows > 1 or scope.cells > 1))
+        ):
+            return "it changes people's one row for one option: no top, no totals, no groups, no further rows"
+        return f"it compares at most {_MOST_OPTIONS} options" if statistic.bins > _MOST_OPTIONS else None
+
+    def condition(self, question: Question, levels: Levels, answer: Answer | None = None) -> str:
+        return question.condition(alike=True)
+
+    def predict_error(self, question: Question, levels: Levels) -> float | None:
+        budget = 2 * math.log(cast(Mode, question.statistic).bins) * NANO
+        afforded = cheapest(levels.grants, levels.sizes, budget)
+        everyone = sum(size for grant, size in zip(levels.grants, levels.sizes, strict=True) if grant is not None)
+        return float(levels.size if afforded >= everyone else min(2 * afforded + levels.left_out, levels.size))
+
+    worst_error = predict_error
+
+    def stated_error(self, question: Question, levels: Levels, answer: Answer) -> Errors:
+        return self.predict_error(question, levels)
+
+    def why_no_interval(self, question: Question) -> str:
+        return question.statistic.no_interval
+
+    def blocks(self, question: Question, people: People) -> Iterable[Block]:
+        (named,) = people.tally(cast(Mode, question.statistic))
+        none = np.array(people.levels.sizes, np.int64) - named.sum(axis=1)
+        costs = Standing(people.levels.grants, np.column_stack([named, none])).costs()
+        places = [place for place, cost in enumerate(costs) if cost is not None]
+        prices = [cost for cost in costs if cost is not None]
+        return [Block(first=places, direction=1, count=1, cost=prices, slope=0, left_over=0, floor=0)]
+
+    def draw(self, question: Question, people: People, entropy: Entropy) -> Answer:
+        statistic = cast(Mode, question.statistic)
+        return Answer(statistic.tell([[self.sampler(question, people).draw(entropy)]]))
 
 
 def count_block(ones: NDArray[np.int64], levels: Levels) -> Block:

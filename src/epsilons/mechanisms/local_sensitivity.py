@@ -11,19 +11,20 @@ from numpy.typing import NDArray
 
 from epsilons.errors import PlanError
 from epsilons.guarantee import INDIVIDUAL, NANO, to_epsilon
-from epsilons.mechanisms.base import Mechanism, register
+from epsilons.mechanisms.base import Charges, Mechanism, register
 from epsilons.noise.entropy import Entropy
 from epsilons.noise.laplace import discrete_laplace, discrete_laplace_many
 from epsilons.preferences import Levels
 from epsilons.statistics import sensitivity
 from epsilons.statistics.additive import Additive
-from epsilons.statistics.base import Answer, Floats, Question
+from epsilons.statistics.base import Answer, Floats, Question, Scope
+from epsilons.statistics.moved import Adding, largest_by_level, largest_together
 from epsilons.statistics.order import Order
 from epsilons.statistics.sensitivity import Local
-from epsilons.statistics.total import Bounded
+from epsilons.statistics.total import Bounded, Mean
 from epsilons.statistics.unbounded import Unbounded
 from epsilons.summaries import People
-from epsilons.summaries.arrays import array_people, as_numbers, centred_steps
+from epsilons.summaries.arrays import STEPS, array_people, row_steps
 from epsilons.summaries.cells import SortedCells
 
 NOT_DP = (
@@ -48,9 +49,8 @@ class LocalSensitivity(Mechanism):
     """
 
     name: ClassVar[str] = "local-sensitivity"
-    families: ClassVar[tuple[str, ...]] = ("linear", "order", "unbounded")
+    families: ClassVar[tuple[str, ...]] = ("linear", "ratio", "order", "unbounded")
     serves_only: ClassVar[str] = "it serves counts, histograms, sums, means and order statistics"
-    needs_public_count: ClassVar[bool] = True
     gist: ClassVar[str] = "noise for the data as they are (individual DP, not DP)"
     privacy: ClassVar[str] = "individual"
     kind: ClassVar[str] = INDIVIDUAL
@@ -76,10 +76,16 @@ class LocalSensitivity(Mechanism):
     def group_reach(self, question: Question, people: People, size: int) -> int:
         """How far a group of so many people could move the answer, in steps of it."""
 
+    def charge(self, question: Question, levels: Levels) -> Charges:
+        """All that was granted; for groups at most what is promised to groups of one."""
+        most = question.groups[0] if question.groups else None
+        return tuple(grant if grant is None or most is None else min(grant, most) for grant in levels.grants)
+
     def rate(self, question: Question, people: People) -> Fraction | None:
         """1/b(D) per step of the answer; None where nobody can move it. Private: it must never leave this room."""
-        by_group = tuple(self.group_reach(question, people, size + 1) for size in range(len(question.groups)))
-        pairs = zip(question.groups or people.levels.grants, by_group or self.reach(question, people), strict=True)
+        pairs = list(zip(self.charge(question, people.levels), self.reach(question, people), strict=True))
+        sizes = range(len(question.groups))
+        pairs += zip(question.groups, [self.group_reach(question, people, size + 1) for size in sizes], strict=True)
         return min((Fraction(g, NANO * reach) for g, reach in pairs if g is not None and reach > 0), default=None)
 
     def here(self, question: Question, people: People) -> Local:
@@ -134,7 +140,8 @@ class _LocalSum(LocalSensitivity):
 class LocalCount(_LocalSum):
     """Noise of the same size for all data, since replacing a record moves one count by one.
 
-    Definition: discrete Laplace noise of scale max_i LS/eps_i, LS = 1 for a count, 2 between the bins of a histogram.
+    Definition: discrete Laplace noise of scale max_i LS/eps_i, LS = 1 for a count, 2 between the bins of a histogram or
+                between groups, times the rows that a person may have.
     """
 
     statistics: ClassVar[tuple[str, ...] | None] = ("count", "histogram")
@@ -143,7 +150,8 @@ class LocalCount(_LocalSum):
         return (self.group_reach(question, people, 1),) * len(people.levels.grants)
 
     def group_reach(self, question: Question, people: People, size: int) -> int:
-        return sensitivity.count_reach(cast(Additive, question.statistic).parts[0].cells, people.levels.size, size)
+        """Everyone moves all cells together by the same at most, however many rows they have."""
+        return cast(Additive, question.statistic).parts[0].reach["replace"] * min(size, people.levels.size)
 
     def here(self, question: Question, people: People) -> Local:
         if question.statistic.name != "count":
@@ -156,20 +164,74 @@ class LocalCount(_LocalSum):
 class LocalTotal(_LocalSum):
     """Noise scaled to how far each person could move this very sum or mean.
 
-    Definition: discrete Laplace noise of scale max_i LS_i(D)/eps_i, LS_i(D) = the way from x_i to the farther bound.
+    Definition: discrete Laplace noise of scale max_i LS_i(D)/eps_i, LS_i(D) = the way from x_i to the farther bound; of
+                groups and of several rows: how far other rows could move all sums together (`statistics.moved`).
     """
 
     statistics: ClassVar[tuple[str, ...] | None] = ("sum", "mean")
 
     def reach(self, question: Question, people: People) -> tuple[int, ...]:
-        codes = array_people(people).roster.codes
-        return sensitivity.sum_reaches(self._steps(question, people), codes, len(people.levels.grants))
+        adding, (low, high) = self._adding(question, people)
+        return largest_by_level(
+            adding.far_in_sums(low, high), adding.level, max(abs(low), abs(high)), people.levels.sizes
+        )
 
     def group_reach(self, question: Question, people: People, size: int) -> int:
-        return sensitivity.group_sum_reach(self._steps(question, people), size)
+        adding, (low, high) = self._adding(question, people)
+        strangers, everyone = max(abs(low), abs(high)), sum(people.levels.sizes)
+        if adding.groups > 1:
+            return largest_together(adding.far_in_sums(low, high), strangers, everyone, size)
+        # In one sum all of them go the same way.
+        ways = (high - adding.steps, adding.steps - low), (max(high, 0), max(-low, 0))
+        return max(largest_together(far, none, everyone, size) for far, none in zip(*ways, strict=True))
 
-    def _steps(self, question: Question, people: People) -> NDArray[np.int64]:
-        return centred_steps(as_numbers(array_people(people).values), cast(Bounded, question.statistic).bounds)
+    def _adding(self, question: Question, people: People) -> tuple[Adding, tuple[int, int]]:
+        """(what everyone adds, from what to what all rows of a person can add)."""
+        statistic, rows = cast(Bounded, question.statistic), people.single_rows()
+        (part,), scope = statistic.parts, statistic.scope
+        place = row_steps(part.name, statistic.bounds)
+        low, high = (int(place(np.array([end]))[0][0]) for end in statistic.bounds)
+        most = 1 if scope is None else scope.rows
+        low, high = (low, high) if scope is None else (most * min(low, 0), most * max(high, 0))
+        return Adding.of(rows, place(rows.values)[0], part.cells), (low, high)
+
+
+@register
+@dataclass(frozen=True)
+class LocalMean(LocalSensitivity):
+    """Noise scaled to how far each person could move these very means, whose numbers of rows are private.
+
+    Definition: discrete Laplace noise of scale max_i LS_i(D)/eps_i on each mean, on the grid of sums; LS_i(D) = how far
+                other rows could move all means together, at most (`statistics.moved`). A mean of nobody is the centre.
+    """
+
+    families: ClassVar[tuple[str, ...]] = ("ratio",)
+    statistics: ClassVar[tuple[str, ...] | None] = ("mean",)
+
+    def refuses(self, question: Question, levels: Levels) -> str | None:
+        many = "how far several people together move a mean of a private number of rows is not known here"
+        return super().refuses(question, levels) or (many if question.groups else None)
+
+    def reach(self, question: Question, people: People) -> tuple[int, ...]:
+        adding, scope = self._adding(question, people)
+        far, strangers = adding.far_in_means(scope.rows), adding.far_of_strangers(scope.rows)
+        return largest_by_level(far, adding.level, strangers, people.levels.sizes)
+
+    def group_reach(self, question: Question, people: People, size: int) -> int:
+        raise NotImplementedError  # refused
+
+    def _adding(self, question: Question, people: People) -> tuple[Adding, Scope]:
+        statistic, rows = cast(Mean, question.statistic), people.single_rows()
+        assert statistic.scope is not None
+        steps = row_steps("centred sum", statistic.bounds)(rows.values)[0]
+        return Adding.of(rows, steps, statistic.scope.cells), statistic.scope
+
+    def draw(self, question: Question, people: People, entropy: Entropy) -> Answer:
+        statistic, rate = cast(Mean, question.statistic), self.rate(question, people)
+        adding, scope = self._adding(question, people)
+        found = [Fraction(round(mean) + _noise(entropy, rate)) for mean in adding.means()]
+        cut = [min(max(place, Fraction(-STEPS)), Fraction(STEPS)) for place in found]
+        return Answer(scope.arrange([float(statistic.middle + statistic.half * place / STEPS) for place in cut]))
 
 
 @register
@@ -182,6 +244,7 @@ class LocalOrder(LocalSensitivity):
     """
 
     families: ClassVar[tuple[str, ...]] = ("order",)
+    needs_public_count: ClassVar[bool] = True
 
     def group_reach(self, question: Question, people: People, size: int) -> int:
         statistic, cells, averaged = self._cells(question, people)
@@ -222,6 +285,7 @@ class LocalUnbounded(LocalSensitivity):
     """
 
     families: ClassVar[tuple[str, ...]] = ("unbounded",)
+    needs_public_count: ClassVar[bool] = True
 
     def reach(self, question: Question, people: People) -> tuple[int, ...]:
         return self._local(question, people).reach

@@ -15,15 +15,16 @@ from epsilons.accuracy import order as order_accuracy
 from epsilons.accuracy.additive import uneven
 from epsilons.accuracy.gaussian import gaussian_model
 from epsilons.accuracy.intervals import ErrorBar, ErrorModel, cut_noise
-from epsilons.accuracy.relation import LevelAnswer, Relation
+from epsilons.accuracy.relation import LevelAnswer, Relation, contradicts
+from epsilons.errors import PlanError
 from epsilons.guarantee import NANO, to_epsilon
 from epsilons.mechanisms.base import Mechanism, register
 from epsilons.noise.entropy import Entropy
 from epsilons.noise.segments import Block, SegmentSampler
 from epsilons.preferences import Levels
-from epsilons.statistics.additive import Additive, Counting, Laplace
-from epsilons.statistics.base import Answer, Floats, Question, equivalent_scale
-from epsilons.statistics.distributions import Axis, product_distribution
+from epsilons.statistics.additive import Additive, Laplace
+from epsilons.statistics.base import Answer, Floats, Question, Scope, equivalent_scale
+from epsilons.statistics.distributions import Axis, NoisySums, product_distribution
 from epsilons.statistics.gaussian import Gaussian, equivalent_scales, squares
 from epsilons.statistics.moments import Moments
 from epsilons.statistics.order import Order
@@ -40,8 +41,9 @@ class Mixed(Mechanism):
     """
 
     name: ClassVar[str] = "mixed"
-    serves_only: ClassVar[str] = "it serves counts, sums, means and quantiles strictly between 0 and 1"
-    needs_public_count: ClassVar[bool] = True
+    serves_only: ClassVar[str] = (
+        "it serves counts and sums, and of a public number of values means and quantiles strictly between 0 and 1"
+    )
     bounded_range: ClassVar[bool] = True
     gist: ClassVar[str] = "each level answers for itself, then they are mixed"
 
@@ -60,24 +62,30 @@ class Mixed(Mechanism):
         """The Laplace scale in each level's mean; 0 for public people."""
 
     @abstractmethod
-    def level_answers(self, question: Question, people: People, entropy: Entropy, size: int) -> Floats:
-        """Each level's own noisy answers, `size` of them."""
+    def level_answers(self, question: Question, people: People, entropy: Entropy) -> Floats:
+        """Each level's own noisy answer, a column for each group."""
+
+    @abstractmethod
+    def many_answers(self, question: Question, people: People, entropy: Entropy, size: int) -> Floats:
+        """Each level's own noisy answers where there are no groups, `size` columns of them."""
 
     @abstractmethod
     def mix(self, question: Question, levels: Levels, answers: Floats) -> Floats:
         """The mixed answers from the levels' own."""
 
     def draw(self, question: Question, people: People, entropy: Entropy) -> Answer:
-        answers = self.level_answers(question, people, entropy, 1)
-        value = float(self.mix(question, people.levels, answers)[0])
-        return Answer(value, self.details(question, people.levels, answers[:, 0], value))
+        answers = self.level_answers(question, people, entropy)
+        mixed = self.mix(question, people.levels, answers).tolist()
+        value = (question.statistic.scope or Scope()).arrange(mixed)
+        return Answer(value, self.details(question, people.levels, answers, value))
 
     def simulate(self, question: Question, people: People, entropy: Entropy, size: int) -> Floats:
-        return self.mix(question, people.levels, self.level_answers(question, people, entropy, size))
+        return self.mix(question, people.levels, self.many_answers(question, people, entropy, size))
 
-    def details(self, question: Question, levels: Levels, answers: Floats, value: float) -> dict[str, Any]:
-        """The levels' own noisy answers: no extra charge."""
-        return {"levels": [row.to_dict() for row in self.level_rows(question, levels, answers)]}
+    def details(self, question: Question, levels: Levels, answers: Floats, value: Any) -> dict[str, Any]:
+        """The levels' own noisy answers, a list of them for each group if there are any: no extra charge."""
+        told = [[row.to_dict() for row in self.level_rows(question, levels, column)] for column in answers.T]
+        return {"levels": told if isinstance(value, dict) else told[0]}
 
     def level_rows(self, question: Question, levels: Levels, answers: Floats) -> list[LevelAnswer]:
         """Each level's answer with its weight and its errors."""
@@ -97,7 +105,9 @@ class MixedMean(Mixed):
     """Ask every level for its mean, and mix the means by their accuracy: counts, sums and means.
 
     Definition: level sums with Lap(r/eps_j) each, divided by the public n_j, mixed with weights proportional to
-                n_j^2/(n_j sigma^2 + 2 r^2/eps_j^2) (public people: n_j/sigma^2).
+                n_j^2/(n_j sigma^2 + 2 r^2/eps_j^2) (public people: n_j/sigma^2). Of counts and sums of rows the mean
+                is that of what each person on the roster adds, nothing if none of their rows count; r is then what one
+                person moves in all groups together.
     Theorem:    Ferrando et al. 2021, section 2 (r corrected: half the width of the bounds around the centre, all of it
                 when a person is replaced).
     Guarantee:  eps_i-PDP, one person absent or replaced, as asked.
@@ -140,9 +150,9 @@ class MixedMean(Mixed):
     def worst_error(self, question: Question, levels: Levels) -> float | None:
         return self.predict_error(replace(question, assume=math.inf, bought=None), levels)
 
-    def stated_error(self, question: Question, levels: Levels, answer: Answer) -> float:
-        """At the contribution that the answer shows, one error nearer to the middle."""
-        return self._error(question, levels, self._shown(question, levels, answer, 0.5))
+    def stated_error(self, question: Question, levels: Levels, answer: Answer) -> Any:
+        """At the contribution that each number shows, one error nearer to the middle."""
+        return answer.each(lambda number: self._error(question, levels, self._shown(question, levels, number, 0.5)))
 
     def _error(self, question: Question, levels: Levels, moments: Moments) -> float:
         """RMSE of answers that are cut to what is possible."""
@@ -159,27 +169,37 @@ class MixedMean(Mixed):
         return self._total(question, levels) * (high - low) / 2 * left_out
 
     def error_bars(self, question: Question, levels: Levels, answer: Answer) -> tuple[ErrorBar, ...] | None:
-        moments = self._shown(question, levels, answer)
-        errors, noises = (
-            self._off(question, levels, replace(moments, variance=moments.most)),
-            self._noises(question, levels),
-        )
-        limits = cast(Additive, question.statistic).limits(levels.size)
-        make = ErrorModel if question.measure.delta is None else gaussian_model
-        return (make(noises, *errors, limits=limits),)
+        noises, limits = self._noises(question, levels), cast(Additive, question.statistic).limits(levels.size)
+        make, step = ErrorModel if question.measure.delta is None else gaussian_model, self._step(question, levels)
+        noise = math.sqrt(2) * math.hypot(*noises)
 
-    def _shown(self, question: Question, levels: Levels, answer: Answer, part: float = 1.0) -> Moments:
-        """What the answer says of one person's part, two errors nearer to the middle, or a part of that."""
+        def bar(number: float) -> ErrorBar:
+            moments = self._shown(question, levels, number)
+            errors = self._off(question, levels, replace(moments, variance=moments.most))
+            # Beside an error of several steps it does not matter that noises are whole.
+            grid = step if math.hypot(noise, errors[0]) < 3 * step else 0.0
+            return make(noises, *errors, 1.0, 0.0, grid, limits=limits)
+
+        return tuple(map(bar, answer.numbers))
+
+    def _shown(self, question: Question, levels: Levels, number: float, part: float = 1.0) -> Moments:
+        """What a released number says of one person's part, two errors nearer to the middle, or a part of that."""
         statistic, total = cast(Additive, question.statistic), self._total(question, levels)
         guessed = statistic.guess(question)
         luck, _, _ = self._off(question, levels, guessed)
         doubt = math.hypot(luck, *(math.sqrt(2) * scale for scale in self._noises(question, levels)))
-        return statistic.learn(question, guessed, answer.value / total, part * doubt / total)
+        return statistic.learn(question, guessed, number / total, part * doubt / total)
 
     def _noises(self, question: Question, levels: Levels) -> tuple[float, ...]:
         """The Laplace scales, or those of Gaussian noises as large, of the levels' noises in the answer."""
         scales = self._total(question, levels) * self.shares(question, levels) * self.mean_scales(question, levels)
         return tuple(float(scale) for scale in scales if scale > 0)
+
+    def _step(self, question: Question, levels: Levels) -> float:
+        """How far one step of a level's noise, which is whole, moves the answer at most."""
+        unit = cast(Additive, question.statistic).units[0]
+        steps = self._total(question, levels) * self.shares(question, levels) * unit / np.array(levels.sizes, float)
+        return float(steps[: len(levels.finite)].max())  # public people come last
 
     def _off(self, question: Question, levels: Levels, moments: Moments) -> tuple[float, float, float]:
         """All but the noise: (luck of who stands where, of who is on the roster, a bound on what relations may do)."""
@@ -193,36 +213,49 @@ class MixedMean(Mixed):
         drift = uneven(shares * levels.size / sizes, sizes, levels.left_out)
         statistic = cast(Additive, question.statistic)
         # The spread in which distances are told, or of a count the one that goes with it.
-        told = math.sqrt(moments.variance) if isinstance(statistic, Counting) else statistic.related(question)[1]
+        told = math.sqrt(moments.variance) if statistic.one_each else statistic.related(question)[1]
         bound = question.assume * told * total * float(drift) / levels.size
         return total * math.sqrt(luck), population, min(bound, worst)
 
-    def level_answers(self, question: Question, people: People, entropy: Entropy, size: int) -> Floats:
-        """The noisy mean of each level: its integer sum, an integer noise, divided by its public size."""
-        levels, statistic, means = people.levels, cast(Additive, question.statistic), []
-        exact = statistic.tally(people)[0][:, 0].tolist()
-        for grant, there, total in zip(levels.grants, levels.sizes, exact, strict=True):
-            noise: Any = np.zeros(size, int)
-            if grant is not None and size == 1:
-                noise = np.array(self._law(question, grant).draw(entropy, 1), object)
-            elif grant is not None:
-                noise = self._law(question, grant).draw_many(entropy, size)
-            means.append((total + noise).astype(float) * (statistic.units[0] / there))
-        return statistic.coin_origin + np.array(means)
+    def level_answers(self, question: Question, people: People, entropy: Entropy) -> Floats:
+        exact = cast(Additive, question.statistic).tally(people)[0].tolist()
+        laws = [None if grant is None else self._law(question, grant) for grant in people.levels.grants]
+        noises = [
+            [0] * len(sums) if law is None else law.draw(entropy, len(sums))
+            for law, sums in zip(laws, exact, strict=True)
+        ]
+        noisy = [[float(s + k) for s, k in zip(*pair, strict=True)] for pair in zip(exact, noises, strict=True)]
+        return self._means(question, people.levels, np.array(noisy))
+
+    def many_answers(self, question: Question, people: People, entropy: Entropy, size: int) -> Floats:
+        counts, noisy = cast(Additive, question.statistic).tally(people)[0], []
+        if counts.shape[1] > 1:
+            raise PlanError("Only single numbers are simulated in bulk.")
+        for grant, exact in zip(people.levels.grants, counts[:, 0].tolist(), strict=True):
+            noise = np.zeros(size, int) if grant is None else self._law(question, grant).draw_many(entropy, size)
+            noisy.append((exact + noise).astype(float))
+        return self._means(question, people.levels, np.array(noisy))
+
+    def _means(self, question: Question, levels: Levels, noisy: Floats) -> Floats:
+        """Of each level, from its noisy sums in rows: divided by its public size."""
+        statistic, sizes = cast(Additive, question.statistic), np.array(levels.sizes, float)
+        return statistic.coin_origin + noisy * (statistic.units[0] / sizes)[:, None]
 
     def mix(self, question: Question, levels: Levels, answers: Floats) -> Floats:
         mixed = self._total(question, levels) * (self.shares(question, levels) @ answers)
         return np.clip(mixed, *cast(Additive, question.statistic).limits(levels.size))
 
-    def details(self, question: Question, levels: Levels, answers: Floats, value: float) -> dict[str, Any]:
-        """The levels' own noisy answers, and what they say about preferences and values: no extra charge."""
+    def details(self, question: Question, levels: Levels, answers: Floats, value: Any) -> dict[str, Any]:
+        """The levels' own noisy answers, and of everyone's values what they say about preferences: no extra charge."""
+        told = super().details(question, levels, answers, value)
+        if question.statistic.scope is not None:
+            return told
         ones = min(value / self._total(question, levels), 1.0)
         variance = max(ones * (1 - ones), 1e-9) if question.statistic.name == "count" else self.spread(question)
-        rows = self.level_rows(question, levels, answers)
         # What a condition of unrelated preferences adds: the guesses that are taken at their word.
         given = replace(question, assume=0.0, bought=None).condition().partition(", and ")[2]
-        found = Relation(tuple(rows), math.sqrt(variance), given)
-        return {"levels": [row.to_dict() for row in rows], "relation": found.to_dict()}
+        found = Relation(tuple(self.level_rows(question, levels, answers[:, 0])), math.sqrt(variance), given)
+        return {**told, "relation": found.to_dict()}
 
     def level_variances(self, question: Question, levels: Levels, answers: Floats) -> list[float]:
         """The largest that is possible at each level's own answer, give or take its noise and its people's luck.
@@ -238,21 +271,28 @@ class MixedMean(Mixed):
 
     def condition(self, question: Question, levels: Levels, answer: Answer | None = None) -> str:
         """The levels' own answers may contradict what was assumed; then it says so."""
-        seen = question.statistic.one_each and answer
-        spreads = [math.sqrt(self._shown(question, levels, seen).most)] if seen else ()
+        seen = answer.numbers if question.statistic.one_each and answer else ()
+        spreads = [math.sqrt(self._shown(question, levels, number).most) for number in seen]
         told = question.condition(spreads=spreads)
-        if answer is None or math.isinf(question.assume):
+        if answer is None or math.isinf(question.assume) or "relation" not in answer.details:
             return told
-        found = Relation.of(answer.details["levels"], answer.details["relation"])
-        contradicted = found.contradicts(question.assume)
+        contradicted = contradicts(answer.details["relation"], question.assume)
         return f"{told} (which the levels' own answers contradict)" if contradicted else told
 
     def distribution(self, question: Question, people: People) -> tuple[NDArray[Any], Floats]:
         """Of the levels' own answers, which is all that is released."""
         statistic, levels = cast(Additive, question.statistic), people.levels
-        reach, private = statistic.parts[0].reach["absent"], zip(levels.finite, levels.sizes, strict=False)
-        axes = [Axis(reach, size, self._law(question, grant)) for grant, size in private]  # public people come last
-        return product_distribution(axes, [(1.0, statistic.tally(people)[0][: len(axes), 0].tolist())])
+        part, sums = statistic.parts[0], self.noisy_sums(question, people)
+        sizes = [size for size in levels.sizes[: len(levels.finite)] for _ in range(part.cells)]
+        axes = [Axis(part.reach["absent"], size, law) for size, law in zip(sizes, sums.laws, strict=True)]
+        return product_distribution(axes, sums.mixture)
+
+    def noisy_sums(self, question: Question, people: People) -> NoisySums:
+        """Of every level and group, but public people, who come last."""
+        statistic, grants = cast(Additive, question.statistic), people.levels.finite
+        laws = [self._law(question, grant) for grant in grants for _ in range(statistic.parts[0].cells)]
+        exact = statistic.tally(people)[0][: len(grants)].ravel().tolist()
+        return NoisySums(tuple(laws), ((1.0, tuple(exact)),))
 
 
 @register
@@ -269,6 +309,7 @@ class MixedQuantile(Mixed):
     """
 
     families: ClassVar[tuple[str, ...]] = ("order",)
+    needs_public_count: ClassVar[bool] = True
 
     def refuses(self, question: Question, levels: Levels) -> str | None:
         at_end = not cast(Order, question.statistic).between_ends
@@ -289,7 +330,10 @@ class MixedQuantile(Mixed):
     def mix(self, question: Question, levels: Levels, answers: Floats) -> Floats:
         return np.clip(self.shares(question, levels) @ answers, *cast(Order, question.statistic).bounds)
 
-    def level_answers(self, question: Question, people: People, entropy: Entropy, size: int) -> Floats:
+    def level_answers(self, question: Question, people: People, entropy: Entropy) -> Floats:
+        return self.many_answers(question, people, entropy, 1)
+
+    def many_answers(self, question: Question, people: People, entropy: Entropy, size: int) -> Floats:
         statistic = cast(Order, question.statistic)
         found = self._samplers(statistic, people)
         drawn = [[cell] * size if one is None else one.draw_many(entropy, size).tolist() for one, cell in found]

@@ -55,7 +55,7 @@ class Weighted(Weighing):
         if isinstance(levels, Strata):
             return calibrate(question, levels)
         cap = saturation(levels, question.statistic.noise_to_spread(question))
-        if question.assume > 0:
+        if question.assume > 0 or question.statistic.labels:  # whose error no formula makes least
             cap = best_cap(question, levels, cap)
         return proportional(levels, cap, Rest.RESCALED)
 

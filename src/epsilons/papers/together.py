@@ -126,7 +126,7 @@ def personal_response(people: ArrayPeople) -> Expected:
     """Of a count by people who answer at their own epsilons: every answer is a coin of known chances."""
     protocol = PersonalResponse(people.roster)
     size, ones = np.array(people.levels.sizes, float), np.bincount(people.roster.codes, people.values)
-    weights = protocol.weights(density=USERS.density) * len(people.values)
+    weights = protocol.weights(assume="unrelated", density=USERS.density) * len(people.values)
     truth = np.array([1.0 if one is None else float(one.truth) for one in protocol.protocols])
     low = (1 - truth) / 2
     high = truth + low

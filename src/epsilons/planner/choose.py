@@ -8,7 +8,7 @@ from functools import lru_cache
 from typing import Any
 
 from epsilons.arguments.reading import AskOptions, Settings
-from epsilons.display import Sheet, Shown, show, show_span
+from epsilons.display import Sheet, Shown, show
 from epsilons.errors import PlanError
 from epsilons.mechanisms import base
 from epsilons.mechanisms.base import Account, Mechanism, find_error
@@ -57,7 +57,8 @@ class PlanRow(Shown):
 
     def cells(self) -> tuple[str, ...]:
         """Its line of a plan."""
-        charges = show_span([charge for granted, charge in self.charges.items() if math.isfinite(granted)])
+        finite = [(granted, charge) for granted, charge in self.charges.items() if math.isfinite(granted)]
+        charges = self.account.measure.show(finite)
         return self.mechanism, show(self.error), show(self.worst_error), f"{self.used:.0%}", charges, self.reason
 
     def sheets(self) -> list[Sheet]:

@@ -230,7 +230,7 @@ class Plan(Shown):
     def _notes(self) -> list[str]:
         guessed = ", and the public guesses hold" if self.guesses else ""
         notes = [
-            f"Best first, by error: the expected RMSE if {self.assumption}{guessed};",
+            f"Best first, by error: {self.question.statistic.error_is} if {self.assumption}{guessed};",
             "worst error: whatever values have to do with preferences.",
         ]
         if math.isinf(self.best.expected):
@@ -251,7 +251,7 @@ class Plan(Shown):
             first = "asked by its error, it buys a rough count first, with about a tenth of its price"
             notes.append(f"How many meet the condition is a guess here; {first}, unless a density is given.")
         if self.rate is not None:
-            notes.append(f"Charges are in rho, which adds up; with a delta of {float(self.rate.measure.delta or 0):g}.")
+            notes += self.rate.measure.notes
         if any(row.error is None for row in self.rows):
             notes.append("A dash: it cannot be predicted without looking at the data.")
         return notes

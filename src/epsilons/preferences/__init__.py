@@ -11,6 +11,7 @@ from epsilons.preferences.roster import (
     Roster,
     aligned_roster,
     count_codes,
+    count_some,
     name_grant,
     roster_of,
     to_nano,
@@ -18,5 +19,5 @@ from epsilons.preferences.roster import (
 
 __all__ = [
     "LADDER", "LARGEST_EPSILON", "MAX_LEVELS", "PUBLIC", "Levels", "Preferences", "Roster", "aligned_roster",
-    "count_codes", "name_grant", "read_ids", "roster_of", "to_nano",
+    "count_codes", "count_some", "name_grant", "read_ids", "roster_of", "to_nano",
 ]  # fmt: skip

@@ -11,7 +11,7 @@ from collections import Counter
 from collections.abc import Hashable, Iterable, Mapping
 from dataclasses import dataclass, field, replace
 from fractions import Fraction
-from functools import cached_property, lru_cache
+from functools import cache, cached_property, lru_cache
 from typing import Any, cast
 
 import numpy as np
@@ -167,6 +167,10 @@ def to_nano(epsilon: float) -> int | None:
 
 
 _CHUNK, _FRONT = 1 << 18, 4096
+#: So many epsilons stay in the processor's cache while their codes are looked up.
+_IN_CACHE = 1 << 15
+#: The people of so few levels are counted level by level.
+_BY_ONE = 12
 
 
 @dataclass(frozen=True, eq=False, init=False)
@@ -307,20 +311,22 @@ def _encode(array: NDArray[np.float64]) -> tuple[NDArray[np.float64], NDArray[np
     if len(array) <= _FRONT:
         return distinct, places.astype(np.uint8) if len(distinct) <= MAX_LEVELS else None
     codes, start = np.empty(len(array), np.uint8), 0
+    slots, known = np.empty(_IN_CACHE, np.uint64), np.empty(_IN_CACHE, np.uint64)
     while len(distinct) <= MAX_LEVELS:
-        multiplier, table = _collision_free(distinct)
+        multiplier, place_of, bits = _collision_free(distinct)
         while start < len(array):
-            chunk = array[start : start + _CHUNK]
-            found = table[_hash(chunk, multiplier)]
-            unknown = distinct[found] != chunk
+            chunk = array[start : start + _IN_CACHE]
+            end, asked = start + len(chunk), chunk.view(np.uint64)
+            slot = _hash(asked, multiplier, slots[: len(chunk)]).view(np.intp)  # all are below the tables' length
+            unknown = bits.take(slot, out=known[: len(chunk)], mode="clip") != asked
             if unknown.any():
                 before = distinct
                 distinct = np.union1d(distinct, _check_extremes(np.unique(chunk[unknown])))
                 if len(distinct) <= MAX_LEVELS:
                     codes[:start] = np.searchsorted(distinct, before).astype(np.uint8)[codes[:start]]
                 break
-            codes[start : start + len(chunk)] = found
-            start += len(chunk)
+            place_of.take(slot, out=codes[start:end], mode="clip")
+            start = end
         else:
             return distinct, codes
     return distinct, None
@@ -333,18 +339,21 @@ def _check_extremes(ascending: NDArray[np.float64]) -> NDArray[np.float64]:
     return ascending
 
 
-def _hash(chunk: NDArray[np.float64], multiplier: np.uint64) -> NDArray[np.uint64]:
-    return cast("NDArray[np.uint64]", (chunk.view(np.uint64) * multiplier) >> np.uint64(48))
+def _hash(bits: NDArray[np.uint64], multiplier: np.uint64, out: NDArray[np.uint64]) -> NDArray[np.uint64]:
+    return np.right_shift(np.multiply(bits, multiplier, out=out), np.uint64(48), out=out)
 
 
-def _collision_free(distinct: NDArray[np.float64]) -> tuple[np.uint64, NDArray[np.uint8]]:
-    multiplier = 0x9E3779B97F4A7C15
+def _collision_free(
+    distinct: NDArray[np.float64],
+) -> tuple[np.uint64, NDArray[np.uint8], NDArray[np.uint64]]:
+    """(a multiplier, the place of the value that has a hash, its bits; else those of one that has another hash)."""
+    multiplier, own = 0x9E3779B97F4A7C15, distinct.view(np.uint64)
     while True:
-        slots = _hash(distinct, np.uint64(multiplier))
+        slots = _hash(own, np.uint64(multiplier), np.empty_like(own))
         if len(np.unique(slots)) == len(distinct):
-            table = np.zeros(1 << 16, np.uint8)
-            table[slots] = np.arange(len(distinct), dtype=np.uint8)
-            return np.uint64(multiplier), table
+            places, bits = np.zeros(1 << 16, np.uint8), np.full(1 << 16, own[0])
+            places[slots], bits[slots] = np.arange(len(distinct), dtype=np.uint8), own
+            return np.uint64(multiplier), places, bits
         multiplier = (multiplier * 0xD1342543DE82EF95 + 2) % 2**64 | 1
 
 
@@ -358,19 +367,23 @@ def _merge_levels(nanos: list[int | None], codes: NDArray[np.uint8]) -> Roster:
 
 def _on_ladder(array: NDArray[np.float64]) -> Roster:
     # The largest is NaN if anyone's is; more than 256 distinct preferences cannot all be public.
-    for extreme in (array.max(), array.min(), array.max(where=array < math.inf, initial=0.0)):
+    largest = array.max()
+    for extreme in (largest, array.min(), largest if largest < math.inf else _largest_finite(array)):
         to_nano(float(extreme))
-    rungs = np.array([rung / NANO for rung in LADDER] + [math.inf])
-    codes, lost, finite = np.empty(len(array), np.uint8), 0.0, 0
-    for start in range(0, len(array), _CHUNK):
-        chunk = array[start : start + _CHUNK]
-        code = np.searchsorted(rungs, chunk, side="right") - 1
+    rungs, (shift, first) = np.array([rung / NANO for rung in LADDER] + [math.inf]), _near_rungs()
+    above = np.append(rungs[1:], math.nan)  # nothing is at or above NaN
+    kept = np.append(rungs[:-1], 0.0)  # public people would lose all of theirs, which is taken back at the end
+    codes, lost = np.empty(len(array), np.uint8), 0.0
+    for start in range(0, len(array), _IN_CACHE):
+        chunk = array[start : start + _IN_CACHE]
+        near = (chunk.view(np.uint64) >> shift).view(np.intp)
+        code = first.take(near, mode="clip")
+        code += chunk >= above.take(code)
         codes[start : start + len(chunk)] = code
-        private = np.isfinite(chunk)
-        lost += float(np.sum(1 - rungs[code[private]] / chunk[private]))
-        finite += int(private.sum())
+        lost += float(np.sum(1 - kept.take(code) / chunk))
     counts = count_codes(codes, len(rungs))
-    used = np.flatnonzero(counts)
+    used, finite = np.flatnonzero(counts), len(array) - int(counts[-1])
+    lost -= float(counts[-1])
     grants = tuple(None if code == len(LADDER) else LADDER[code] for code in used)
     compact = np.zeros(len(rungs), np.uint8)
     compact[used] = np.arange(len(used), dtype=np.uint8)
@@ -378,9 +391,37 @@ def _on_ladder(array: NDArray[np.float64]) -> Roster:
     return Roster.of(levels, compact[codes])
 
 
-def count_codes(codes: NDArray[np.uint8], levels: int) -> NDArray[np.int64]:
+@cache
+def _near_rungs() -> tuple[np.uint64, NDArray[np.intp]]:
+    """(s, the last rung that is not above the numbers whose bits begin with all but s bits, or else one before it).
+
+    Positive doubles are ordered as their bits. So many bits are looked at that no two rungs begin with the same.
+    """
+    bits = np.array([rung / NANO for rung in LADDER] + [math.inf]).view(np.uint64)
+    shift = next(s for s in range(63, 0, -1) if len(np.unique(bits >> np.uint64(s))) == len(bits))
+    starts = np.arange(int(bits[-1] >> np.uint64(shift)) + 1, dtype=np.uint64) << np.uint64(shift)
+    return np.uint64(shift), np.maximum(np.searchsorted(bits, starts, side="right") - 1, 0)
+
+
+def _largest_finite(array: NDArray[np.float64]) -> float:
+    return float(array.max(where=array < math.inf, initial=0.0))
+
+
+def count_codes(codes: NDArray[np.unsignedinteger], levels: int) -> NDArray[np.int64]:
     """People per level, in chunks, since `numpy.bincount` copies its input to eight bytes a person."""
     counts = np.zeros(levels, np.int64)
     for start in range(0, len(codes), _CHUNK):
-        counts += np.bincount(codes[start : start + _CHUNK], minlength=levels)
+        counts += count_some(codes[start : start + _CHUNK], levels)
     return counts
+
+
+def count_some(
+    codes: NDArray[np.unsignedinteger], levels: int, which: NDArray[np.bool_] | None = None
+) -> NDArray[np.int64]:
+    """The same of so few that copies are small, or only of some of them. It takes as long whoever these are."""
+    if levels <= _BY_ONE:  # many codes are compared at once
+        there = (codes == code for code in range(levels))
+        return np.array([np.count_nonzero(found if which is None else found & which) for found in there], np.int64)
+    if which is None:
+        return np.bincount(codes, minlength=levels)
+    return np.bincount(codes + np.uint16(levels) * which, minlength=2 * levels)[levels:]

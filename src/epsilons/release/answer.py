@@ -21,7 +21,7 @@ from epsilons.accuracy.relation import holds
 from epsilons.accuracy.variance import GaussianVarianceBar, VarianceBar
 from epsilons.arguments.checks import ASSUMPTIONS, check_confidence, check_name
 from epsilons.arguments.reading import tell_centred
-from epsilons.display import Sheet, Shown, show, show_key
+from epsilons.display import Sheet, Shown, show, show_key, show_result
 from epsilons.errors import PlanError, printable
 from epsilons.guarantee import NOT_DP, PUBLIC_PEOPLE, ROSTER_IS_PUBLIC, SEEDED, Covered, Guarantee, to_epsilon
 from epsilons.mechanisms.base import Account, Mechanism, charges_of
@@ -36,6 +36,7 @@ if TYPE_CHECKING:
 
 FORMAT = 1
 _MOST_LEVELS = 8
+_MORE_ROWS = "how many rows more of the best option there"
 #: The mechanism of a roster on which everyone is public.
 EXACT = "exact"
 EVERYONE_PUBLIC = "Everyone on the roster chose public, so the exact answer is released."
@@ -130,8 +131,17 @@ class Release(Shown):
         return "" if None not in stated else self.models[0].no_error if self.models else self.no_interval
 
     @property
+    def chosen(self) -> bool:
+        """Whether it is one or several of the caller's options: words, also where they look like numbers."""
+        return self.statistic.startswith(("mode of ", "top ", "choice among "))
+
+    @property
     def error_source(self) -> str:
-        """What an error rests on that no released number bears out, or of a model what it is the error of."""
+        """What an error rests on that no released number bears out, or of a model or option what it is the error of."""
+        if self.error and self.chosen:  # a choice by a score of one's own states none
+            return (
+                f" ({'how much larger the best total' if ' by ' in self.statistic else _MORE_ROWS} may be, on average)"
+            )
         if not self.error or self.models is not None or isinstance(self.error, dict):
             return ""
         if isinstance(self.value, dict):  # one error for all coefficients together
@@ -206,25 +216,27 @@ class Release(Shown):
             raise PlanError("Frames need pandas.", suggest="pip install pandas") from None
 
     def __str__(self) -> str:
+        told = show_result if self.chosen else show
         if isinstance(self.value, dict):
             errors = self.error if isinstance(self.error, dict) else {}
             bars = {key: f" ± {'unknown' if error is None else show(error)}" for key, error in errors.items()}
             first = list(self.value.items())[:6]
-            shown = "{" + ", ".join(f"{show_key(k)}: {show(v)}{bars.get(k, '')}" for k, v in first)
+            shown = "{" + ", ".join(f"{show_key(k)}: {told(v)}{bars.get(k, '')}" for k, v in first)
             shown += ", ...}" if len(self.value) > 6 else "}"
         else:
-            shown = show(self.value)
-        told = "unknown" if self.error is None else show(self.error)
-        silent = self.error is None and not isinstance(self.value, Real)
-        error = "" if silent or isinstance(self.error, dict) else f" ± {told}{self.error_source}"
+            shown = told(self.value)
+        silent = not self.error and (self.chosen or not isinstance(self.value, Real))
+        known = "unknown" if self.error is None else show(self.error)
+        error = "" if silent else f" ± {known}{self.error_source}"
+        error = self.error_source if isinstance(self.error, dict) else error
         since = "".join(f" [{caveat[:-1]}]" for caveat in self.guarantee.caveats if caveat.startswith(NOT_DP))
         warning = since if self.private else " [NOT PRIVATE: seeded]"
         bare = silent or self.mechanism == EXACT or (self.error == 0 and not self.models)
         held = "" if bare else f" {holds(self.assumption)}"
         if self.details.get("rescaled") and not isinstance(self.value, str):  # the totals of a sample
             held = f", rescaled by chances of being in the sample, right {holds(self.assumption)}"
-        told = f"{self.question}: {shown}{error}{held} ({self.mechanism}, {self.guarantee.title}){warning}"
-        return printable(told) + (f"\n{self.citation}" if self.citation else "")
+        text = f"{self.question}: {shown}{error}{held} ({self.mechanism}, {self.guarantee.title}){warning}"
+        return printable(text) + (f"\n{self.citation}" if self.citation else "")
 
     def sheets(self) -> list[Sheet]:
         shown = self.models or (self.mechanism == EXACT and not self.no_interval)
@@ -233,17 +245,19 @@ class Release(Shown):
             bar = intervals[key] if isinstance(intervals, dict) else intervals
             error = self.error.get(key) if isinstance(self.error, dict) else self.error
             span = "–" if bar is None else f"{show(bar[0])} to {show(bar[1])}"
-            rows.append([show_key(key), show(value), show(error), span])
+            rows.append([show_key(key), (show_result if self.chosen else show)(value), show(error), span])
         notes = [f"By {self.mechanism}: {self.why}"]
         notes += [f"No interval: {self.no_interval}"] if self.no_interval else []
         notes += [f"No error: {self.no_error}"] if self.no_error and self.models else []
         notes += [f"The error is that expected{self.error_source}."] if self.error_source else []
         notes += [self.details["quality"]] if "quality" in self.details else []
         notes += [f"Condition: {self.assumption}.", *([f"{self.citation}."] if self.citation else [])]
-        paid = [[self.levels[granted], show(spent)] for granted, spent in self.charges.items()]
+        measure = self.guarantee.measure
+        paid = [[self.levels[granted], measure.show([(granted, spent)])] for granted, spent in self.charges.items()]
         more = [f"... and {len(paid) - _MOST_LEVELS} more levels."] if len(paid) > _MOST_LEVELS else []
         answer = Sheet(self.question, ("", "value", "error", "95% interval"), rows, notes)
-        return [answer, Sheet("", ("level", "charged"), paid[:_MOST_LEVELS], [*more, str(self.guarantee)])]
+        price = ("level", measure.head("charged"))
+        return [answer, Sheet("", price, paid[:_MOST_LEVELS], [*more, *measure.notes, str(self.guarantee)])]
 
 
 #: What every answer says that is kept by a ledger in memory.
@@ -328,7 +342,7 @@ def exact_release(
 def _tell_rounding(value: Any, rounded: Sequence[float], statistic: Any, levels: Levels) -> dict[str, Any]:
     """What is said of the error of exact numbers: nothing where nobody counts, else that of rounding alone."""
     if not any(rounded):
-        return {"error": 0.0}
+        return {"error": 0.0, **({"no_interval": statistic.no_interval} if statistic.labels else {})}
     errors = [None if math.isinf(far) else far / math.sqrt(3) for far in rounded]
     low, high = statistic.limits(levels.size)
     if math.isinf(high - low):  # a model of nobody

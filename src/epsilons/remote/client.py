@@ -258,6 +258,10 @@ class RemoteDataset(Asking):
         document["arguments"] = {**lacking, **document["arguments"]}
         return RemotePlan(self._send("plan", {**document, "past": past}), self, call)
 
+    def _is_answered(self, call: Call) -> bool:
+        """A plan says so. Of what is asked fresh there is no answer yet, whichever request that will be."""
+        return not call.options.fresh and bool(self._plan(call, past=False).answered)
+
 
 def _write_call(call: Call) -> dict[str, Any]:
     return {"statistic": call.entry.name, "arguments": write_arguments(call.given)}
@@ -310,6 +314,8 @@ class RemotePlan(Shown):
         self._plain, self._people, self._call = plain, people, call
         #: What of the question's guesses comes from past answers or from the roster.
         self.known = tuple(Known(**one) for one in plain["known"])
+        #: Whether the answer is stored, so that asking is free.
+        self.answered = plain["answered"]
         self.rows = tuple(RemoteRow(**{**row, "charges": dict(row["charges"])}, _plan=self) for row in plain["rows"])
 
     @property
@@ -335,7 +341,7 @@ class RemotePlan(Shown):
 
     def to_dict(self) -> dict[str, Any]:
         """Plain values that survive JSON."""
-        apart = ("sheets", "mark", "past", "mechanism", "known")
+        apart = ("sheets", "mark", "past", "mechanism", "known", "answered")
         return {name: value for name, value in self._plain.items() if name not in apart}
 
     def sheets(self) -> list[Sheet]:
@@ -346,11 +352,11 @@ class RemoteBatchPlan(Shown):
     """How a gateway would split a batch's share."""
 
     def __init__(self, plain: Mapping[str, Any]) -> None:
-        self._plain, self.share = plain, plain["share"]
+        self._plain, self.share, self.answered = plain, plain["share"], plain["answered"]
 
     def to_dict(self) -> dict[str, Any]:
         """Plain values that survive JSON."""
-        return {name: value for name, value in self._plain.items() if name != "sheets"}
+        return {name: value for name, value in self._plain.items() if name not in ("sheets", "answered")}
 
     def sheets(self) -> list[Sheet]:
         return read_sheets(self._plain["sheets"])
@@ -380,6 +386,10 @@ class RemoteBatch(Batch):
         """Who gets how much of the share, and the error to expect. Free."""
         people: Any = self._people
         return RemoteBatchPlan(people._send("plan", self._document()))
+
+    def is_answered(self) -> bool:
+        """Whether all of it was answered before, so that asking is free."""
+        return bool(self.plan().answered)
 
     def ask(self) -> Answers:
         """Ask everything now."""

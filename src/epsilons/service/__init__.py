@@ -8,5 +8,5 @@ questions.py    how a question is run: kept, stored, or new in a turn;  workers.
 keys.py         who has a key;  sessions.py: personal links and cookies;  pages/: what is seen in a browser
 limits.py       what a role may take up;  replies.py: requests that may be repeated;  store.py: the tables of all these
 clock.py        when an answer leaves;  holdings.py: the datasets that are served
-settings.py     gateway.toml;  openapi.py: what the gateway takes and gives
+settings.py     gateway.toml;  openapi.py: what the gateway takes and gives;  describing.py: how that is written
 """

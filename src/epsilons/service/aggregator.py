@@ -1,5 +1,6 @@
 """An aggregator's routes, as a plain ASGI application, and the server that runs it.
 
+    GET  /v1/openapi.json                             this list, as OpenAPI has it
     GET  /v1/key                                      its key and whether it is there at all
     PUT  /v1/collections/{id}                     *   take part in a collection (its terms, JSON)
     GET  /v1/collections/{id}                     *   open round, number of reports
@@ -29,12 +30,15 @@ from epsilons.collection import reports as wire
 from epsilons.collection.aggregator import CHALLENGE_BYTES, Aggregator
 from epsilons.collection.terms import Collection
 from epsilons.errors import EpsilonsError
-from epsilons.service.in_flight import ErrorLog, Held, InFlight
+from epsilons.service.describing import PLACE, describe_service, describe_way, list_parts
+from epsilons.service.in_flight import ErrorLog, Held, InFlight, address_of
 from epsilons.service.serving import Receive, Reply, Scope, Send, as_json, busy, live, problem, read_body
+from epsilons.storage.stores import UnusableStoreError
 
 #: The name of the log, for whoever gives it a place.
 LOG = "epsilons.aggregator"
 Handle = Callable[["AggregatorApp", list[Any], bytes], Awaitable["Reply"]]
+_BYTES, _JSON = "application/octet-stream", "application/json"
 
 #: The largest bodies taken, and the seconds in which they arrive: of owners, and of the coordinator, whose lists of ids
 #: may be long.
@@ -57,9 +61,13 @@ class Route:
     method: str
     path: str
     handle: Handle
+    about: str
     token: bool = True
     most: int = MOST_BYTES
     seconds: float = COORDINATOR_SECONDS
+    #: The media types of what it takes, if it takes something, and of its reply.
+    takes: str | None = None
+    gives: str = _BYTES
 
     @property
     def name(self) -> str:
@@ -96,7 +104,8 @@ class AggregatorApp:
             await problem(401, "This is for the coordinator.", "Authorization: Bearer and the token.").send(send)
             return
         # Held until the reply has left, so that what a request needs is bounded from its first byte to its last.
-        with (self._coordinators if route.token else self._owners).admit() as held:
+        room, address = (self._coordinators, None) if route.token else (self._owners, address_of(scope))
+        with room.admit(address) as held:
             reply = busy() if held is None else await self._reply(route, found.groups(), headers, receive, held)
             if reply.status in (408, 503):
                 self._errors.note(f"{reply.status} {route.name}")
@@ -111,6 +120,9 @@ class AggregatorApp:
         try:
             parts = [bytes.fromhex(part) if number == 0 else int(part) for number, part in enumerate(groups)]
             return await route.handle(self, parts, body)
+        except UnusableStoreError:  # its text may name files; nothing will change by asking again
+            self._errors.note(f"409 {route.name} UnusableStoreError")
+            return problem(409, "This aggregator's store is refused.", "Its operator learns why when it starts again.")
         except EpsilonsError as error:
             hint: dict[str, Any] = {"hint": error.hint} if error.hint else {}
             return problem(_STATUS.get(type(error), 422), error.what, error.rule, code=error.code, **hint)
@@ -210,21 +222,46 @@ async def _take(app: AggregatorApp, parts: list[Any], body: bytes) -> Reply:
     return as_json({"stored": len(reports) - len(refused), "refused": refused})
 
 
-_ID = "/v1/collections/([0-9a-f]{64})"
-_LEVEL = _ID + "/levels/([0-9]{1,3})"
+async def _describe(app: AggregatorApp, parts: list[Any], body: bytes) -> Reply:
+    return as_json(describe_routes())
+
+
+def describe_routes() -> dict[str, Any]:
+    """The OpenAPI document."""
+    ways = []
+    for route in ROUTES:
+        kind = {"type": "object"} if route.takes == _JSON else {"type": "string", "format": "binary"}
+        told = describe_way(
+            route.name.replace(" ", "-"), route.about, list_parts(route.path), gives=route.gives,
+            who="For the coordinator." if route.token else "For everyone.",
+            body=None if route.takes is None else (route.takes, kind), security=[{"token": []}] if route.token else [],
+        )  # fmt: skip
+        ways.append((route.method, route.path, told))
+    return describe_service("epsilons aggregator", ways, {}, {"token": {"type": "http", "scheme": "bearer"}})
+
+
+_ID = "/v1/collections/(?P<collection>[0-9a-f]{64})"
+_LEVEL = _ID + "/levels/(?P<level>[0-9]{1,3})"
+_CLOSE = _ID + "/rounds/(?P<round>[0-9]{1,3})/close"
+_OPEN: dict[str, Any] = {"token": False, "most": 0, "seconds": REPORT_SECONDS, "gives": _JSON}
+_REPORTS = {**_OPEN, "most": MOST_REPORT_BYTES, "takes": _BYTES}
 
 ROUTES = (
-    Route("GET", "/v1/key", _ask(lambda one, *_: {"key": one.key}), token=False, most=0, seconds=REPORT_SECONDS),
-    Route("PUT", _ID, _enter),
-    Route("GET", _ID, _ask(lambda one, at, _: one.status(*at)), most=0),
-    Route("POST", _ID + "/reports", _take, token=False, most=MOST_REPORT_BYTES, seconds=REPORT_SECONDS),
-    Route("POST", _ID + "/rounds/([0-9]{1,3})/close", _ask(lambda one, at, _: one.close(*at)), most=0),
-    Route("GET", _LEVEL + "/present", _ask(lambda one, at, _: one.present(*at)), most=0),
-    Route("GET", _LEVEL + "/accepted", _ask(lambda one, at, _: one.accepted(*at)), most=0),
+    Route("GET", PLACE, _describe, "This document.", **_OPEN),
+    Route("GET", "/v1/key", _ask(lambda one, *_: {"key": one.key}), "Its key.", **_OPEN),
+    Route("PUT", _ID, _enter, "Take part in a collection, by its terms.", takes=_JSON, gives=_JSON),
+    Route("GET", _ID, _ask(lambda one, at, _: one.status(*at)), "Open round, number of reports.", most=0, gives=_JSON),
+    Route("POST", _ID + "/reports", _take, "Reports of owners, one after the other.", **_REPORTS),
+    Route("POST", _CLOSE, _ask(lambda one, at, _: one.close(*at)), "End a round.", most=0),
+    Route("GET", _LEVEL + "/present", _ask(lambda one, at, _: one.present(*at)), "Ids present in every round.", most=0),
+    Route("GET", _LEVEL + "/accepted", _ask(lambda one, at, _: one.accepted(*at)), "Ids that were added up.", most=0),
     Route(
-        "POST",
-        _LEVEL + "/check",
+        "POST", _LEVEL + "/check",
         _ask(lambda one, at, b: one.check(at[0], at[1], b[:CHALLENGE_BYTES], b[CHALLENGE_BYTES:])),
+        "32 bytes of challenge, then ids: words of their proofs.", takes=_BYTES,
     ),
-    Route("POST", _LEVEL + "/collect", _ask(lambda one, at, ids: one.collect(at[0], at[1], ids))),
-)
+    Route(
+        "POST", _LEVEL + "/collect", _ask(lambda one, at, ids: one.collect(at[0], at[1], ids)),
+        "Ids: the noisy sum.", takes=_BYTES,
+    ),
+)  # fmt: skip

@@ -1,12 +1,18 @@
-"""Connections that get on: the head of a request and the reading of a reply have a deadline, as bodies have theirs.
+"""Connections that get on: a handshake, the head of a request and the reading of a reply have a deadline, as bodies do.
 
 Without it a client that sends half a head, or never reads its reply, holds memory for as long as it likes. There are so
-many connections at most, and one that waits for a request gives way to a new one: who holds many keeps nobody out.
+many connections at most, and one that waits for a request gives way to a new one, first of the address that holds most:
+who holds many keeps nobody else out.
 """
 
 import asyncio
+import ssl
+from asyncio.sslproto import SSLProtocol
+from collections import Counter
+from typing import Any
 
 from uvicorn.protocols.http.h11_impl import H11Protocol
+from uvicorn.protocols.utils import get_remote_addr
 
 #: From the beginning of a connection, or the end of its last reply, to the whole head of a request.
 HEAD_SECONDS = 10.0
@@ -24,12 +30,22 @@ class WatchedConnection(H11Protocol):
 
     def connection_made(self, transport: asyncio.Transport) -> None:  # type: ignore[override]
         super().connection_made(transport)
-        if len(self.connections) > MOST:
-            # Those that wait longest stand first: a timer is set when the waiting begins.
-            idle = [one for one in self.connections if isinstance(one, WatchedConnection) and one.is_idle]
-            waits = {one: one._waiting.when() for one in idle if one._waiting is not None}
-            min(waits, key=waits.__getitem__, default=self).transport.abort()
+        self._make_room()
         self._expect_head()
+
+    def _make_room(self) -> None:
+        """Of the address that holds most connections the one ends that waits longest; this one if none waits."""
+        if len(self.connections) > MOST:
+            several = [one for one in self.connections if isinstance(one, WatchedConnection)]
+            held = Counter(one.address for one in several)
+            # A timer is set when the waiting begins; this connection has none yet.
+            idle = [(one, one._waiting) for one in several if one.is_idle]
+            waits = {one: (-held[one.address], timer.when()) for one, timer in idle if timer is not None}
+            min(waits, key=waits.__getitem__, default=self).transport.abort()
+
+    @property
+    def address(self) -> str:
+        return self.client[0] if self.client else ""
 
     def on_response_complete(self) -> None:
         super().on_response_complete()
@@ -70,7 +86,44 @@ class WatchedConnection(H11Protocol):
             self._expect_reading()
 
     def connection_lost(self, exc: Exception | None) -> None:
+        self.leave()
+        super().connection_lost(exc)
+
+    def leave(self) -> None:
+        """It is over, and counts no more."""
+        self.connections.discard(self)
         for timer in (self._waiting, self._reading):
             if timer is not None:
                 timer.cancel()
+
+
+class SecureConnection(WatchedConnection):
+    """The same by TLS. It counts from its first moment: asyncio tells of connections whose handshake is done."""
+
+    def __init__(self, context: ssl.SSLContext, **named: Any) -> None:
+        super().__init__(**named)
+        self._context = context
+
+    def connection_made(self, transport: asyncio.Transport) -> None:  # type: ignore[override]
+        if transport.get_extra_info("sslcontext") is not None:
+            super().connection_made(transport)
+            return
+        self.transport, self.client = transport, get_remote_addr(transport)
+        self.connections.add(self)
+        self._make_room()
+        self._expect_head()
+        handshake = _Handshake(self, self._context)
+        transport.set_protocol(handshake)
+        handshake.connection_made(transport)
+
+
+class _Handshake(SSLProtocol):
+    """Tells a connection of its end also where the handshake was never done."""
+
+    def __init__(self, held: SecureConnection, context: ssl.SSLContext) -> None:
+        super().__init__(held.loop, held, context, None, server_side=True, ssl_handshake_timeout=HEAD_SECONDS)  # type: ignore[arg-type]
+        self._held = held
+
+    def connection_lost(self, exc: BaseException | None) -> None:
         super().connection_lost(exc)
+        self._held.leave()

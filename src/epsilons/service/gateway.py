@@ -23,6 +23,7 @@ from urllib.parse import parse_qsl, unquote
 
 from epsilons.errors import EpsilonsError, ProtocolError
 from epsilons.service.holdings import LANES, Holding
+from epsilons.service.in_flight import address_of
 from epsilons.service.keys import PERSON, STEWARD, Holder, Keys
 from epsilons.service.limits import BODY_SECONDS, LIMITS, Rates
 from epsilons.service.replies import Replies
@@ -213,7 +214,7 @@ class GatewayApp:
         try:
             holder = await self._find_holder(headers, scheme)
             role = "" if holder is None else holder.role
-            who = f"{role} {holder.name}" if holder else f" {(scope.get('client') or ('',))[0]}"
+            who = f"{role} {holder.name}" if holder else f" {address_of(scope)}"
             if wait := self.rates.take(who, LIMITS[role]):
                 told = f"At most {LIMITS[role].rate:g} a second."
                 refused = problem(429, "Too many requests.", told, headers=(("retry-after", str(wait)),))

@@ -6,8 +6,9 @@ What is beyond them is refused at once, by 503, and sent again; nothing waits in
 import logging
 import time
 from collections import Counter
-from collections.abc import Iterator
+from collections.abc import Iterator, MutableMapping
 from contextlib import contextmanager
+from typing import Any
 
 #: So much of each request counts towards no limit: whoever sends a few bytes is not kept out by those who send many.
 FREE_BYTES = 16 << 10
@@ -16,40 +17,60 @@ _QUIET_SECONDS = 10.0
 
 
 class InFlight:
-    """At most `requests` at a time, which hold at most `size` bytes beyond the first few of each."""
+    """At most `requests` at a time, which hold at most `size` bytes beyond the first few of each.
+
+    Of both an address has half at most, so that one that takes all it can keeps no other out.
+    """
 
     def __init__(self, requests: int, size: int) -> None:
-        self._requests, self.room = requests, size
+        self.most, self.held = (requests, size), [0, 0]
+        self.by_address: dict[str, list[int]] = {}
 
     @contextmanager
-    def admit(self) -> Iterator["Held | None"]:
-        """One request, until its reply has left; None if there is no room for it."""
-        if not self._requests:
+    def admit(self, address: str | None) -> Iterator["Held | None"]:
+        """One request, until its reply has left; None if there is no room for it. Without an address all is its."""
+        held = Held(self, address)
+        if not held.take(0, 1):
             yield None
             return
-        self._requests -= 1
-        held = Held(self)
         try:
             yield held
         finally:
             held.reach(0)
-            self._requests += 1
+            held.take(0, -1)
 
 
 class Held:
     """What one request holds in memory."""
 
-    def __init__(self, among: InFlight) -> None:
-        self._among, self._size = among, 0
+    def __init__(self, among: InFlight, address: str | None) -> None:
+        self._among, self._address, self._size = among, address, 0
 
     def reach(self, size: int) -> bool:
         """Whether there is room for so many bytes of it; then they are held."""
         more = max(size - FREE_BYTES, 0) - self._size
-        if more > self._among.room:
+        if not self.take(1, more):
             return False
-        self._among.room -= more
         self._size += more
         return True
+
+    def take(self, what: int, more: int) -> bool:
+        """Whether there is room for more requests (0), or bytes (1); then they are taken. Less always goes back."""
+        among = self._among
+        counts = [(among.held, among.most[what])]
+        if self._address is not None:
+            counts.append((among.by_address.setdefault(self._address, [0, 0]), among.most[what] // 2))
+        fits = more <= 0 or all(held[what] + more <= most for held, most in counts)
+        for held, _ in counts if fits else []:
+            held[what] += more
+        if self._address is not None and not any(among.by_address[self._address]):
+            del among.by_address[self._address]
+        return fits
+
+
+def address_of(scope: MutableMapping[str, Any]) -> str:
+    """Where a request comes from; one that cannot be told is an address like any other."""
+    return str((scope.get("client") or ("",))[0])
 
 
 class ErrorLog:

@@ -1,57 +1,34 @@
 """What a gateway takes and gives, as an OpenAPI document: made from its routes and from the catalogue of statistics."""
 
-import re
 from collections.abc import Iterable
 from typing import Any
 
 from epsilons.arguments.options import QUERIES, TABLES, options_of
 from epsilons.arguments.reading import list_arguments
+from epsilons.service.describing import describe_service, describe_way, list_parts
 from epsilons.service.gateway import Route
 from epsilons.service.keys import PERSON, ROLES
 from epsilons.service.sessions import MOST_DAYS
 from epsilons.statistics.catalogue import CATALOGUE
 
-_PART = re.compile(r"\(\?P<(\w+)>[^()]*\)")
 #: What a server knows by itself.
 _APART = ("analyst", "entropy")
-_PROBLEM = {
-    "type": "object",
-    "required": ["title", "status"],
-    "properties": {
-        "title": {"type": "string"},
-        "status": {"type": "integer"},
-        "detail": {"type": "string"},
-        "code": {"type": "string", "description": "Stable: preference, data, plan, budget, ledger, protocol."},
-        "hint": {"type": "string"},
-    },
-}
 #: Of ways that give something else than JSON.
-_MEDIA, _STATUS = {"metrics": "text/plain"}, {"leave": "204"}
-_ANSWERS = {"200": "What was asked for.", "default": "A refusal; nothing private is part of it."}
+_MEDIA: dict[str, str | None] = {"metrics": "text/plain", "leave": None}
 
 
 def describe_routes(routes: Iterable[Route]) -> dict[str, Any]:
     """The document."""
-    paths: dict[str, dict[str, Any]] = {}
-    for route in (one for one in routes if not one.page):
-        paths.setdefault(_PART.sub(r"{\1}", route.path), {})[route.method.lower()] = _describe(route)
-    schemas = {"Question": _question(), **_bodies(), "Problem": _PROBLEM}
+    ways = [(route.method, route.path, _describe(route)) for route in routes if not route.page]
     cookie = {"type": "apiKey", "in": "cookie", "name": "__Host-epsilons"}
     security = {"key": {"type": "http", "scheme": "bearer"}, "cookie": cookie}
-    return {
-        "openapi": "3.1.0",
-        "info": {"title": "epsilons gateway", "version": "1"},
-        "paths": paths,
-        "components": {"schemas": schemas, "securitySchemes": security},
-    }
+    return describe_service("epsilons gateway", ways, {"Question": _question(), **_bodies()}, security)
 
 
 def _describe(route: Route) -> dict[str, Any]:
     text = {"type": "string"}
-    taken: list[dict[str, Any]] = [
-        {"name": part, "in": "path", "required": True, "schema": {"type": "integer"} if part == "number" else text}
-        for part in _PART.findall(route.path)
-    ]
+    kinds = {"number": {"type": "integer"}, "name": text, "analyst": text, "job": text}
+    taken = list_parts(route.path, kinds)
     taken += [{"name": name, "in": "query", "schema": text} for name in route.query]
     if PERSON in route.roles and route.method != "GET":
         told = "With a cookie: the word that GET /v1/me tells."
@@ -61,27 +38,16 @@ def _describe(route: Route) -> dict[str, Any]:
         taken.append({"name": "Idempotency-Key", "in": "header", "required": True, "schema": key})
         told = "respond-async, wait=2: 202 and the address of a job, if there is no answer after two seconds."
         taken.append({"name": "Prefer", "in": "header", "schema": text, "description": told})
-    found: dict[str, Any] = {
-        "operationId": route.name,
-        "summary": route.about,
-        "description": "For everyone." if route.open else f"For keys of role {', '.join(sorted(route.roles))}.",
-        "security": [] if route.open else [{"key": []}, *([{"cookie": []}] if PERSON in route.roles else [])],
-        "parameters": taken,
-        "responses": {
-            _STATUS.get(route.name, "200"): {
-                "description": _ANSWERS["200"],
-                "content": {} if route.name in _STATUS else {_MEDIA.get(route.name, "application/json"): {}},
-            },
-            "default": {
-                "description": _ANSWERS["default"],
-                "content": {"application/problem+json": {"schema": {"$ref": "#/components/schemas/Problem"}}},
-            },
-        },
-    }
-    if route.body is not None:
-        content = {"application/json": {"schema": {"$ref": f"#/components/schemas/{route.body}"}}}
-        found["requestBody"] = {"required": True, "content": content}
-    return found
+    body = None if route.body is None else ("application/json", {"$ref": f"#/components/schemas/{route.body}"})
+    return describe_way(
+        route.name,
+        route.about,
+        taken,
+        who="For everyone." if route.open else f"For keys of role {', '.join(sorted(route.roles))}.",
+        body=body,
+        gives=_MEDIA.get(route.name, "application/json"),
+        security=[] if route.open else [{"key": []}, *([{"cookie": []}] if PERSON in route.roles else [])],
+    )
 
 
 def _question() -> dict[str, Any]:
@@ -107,13 +73,14 @@ def _bodies() -> dict[str, Any]:
     some: dict[str, Any] = {"type": ["number", "null"], "minimum": 0}
     person: dict[str, Any] = {"type": ["string", "integer"], "description": "An id, as it stands in the data."}
     level = {"type": ["string", "number"], "description": "The name of a level, or an epsilon."}
+    anew = {**yes, "description": "After a loss of records: granted anew, on top of whatever was used before."}
     pair = {"type": "array", "prefixItems": [person, level], "items": False, "minItems": 2}
     key = {"name": text, "role": {"enum": list(ROLES)}, "dataset": text, "person": person}
     return {
         "Nothing": _closed({}),
         "Entering": _closed({"link": text}),
-        "Level": _closed({"level": level}),
-        "Levels": _closed({"levels": {"type": "array", "items": pair}}),
+        "Level": _closed({"level": level, "anew": anew}, 1),
+        "Levels": _closed({"levels": {"type": "array", "items": pair}, "anew": anew}, 1),
         "Withdrawing": _closed({"people": {"type": "array", "items": person}}),
         "Registering": _closed({"confirm": yes, "loosen": {**whole, "type": ["integer", "null"]}, "redefine": yes}, 3),
         "Quota": _closed({"epsilon": some, "questions": {**some, "type": ["integer", "null"]}}),

@@ -3,7 +3,7 @@
 from typing import Any
 
 from epsilons.dataset import Dataset
-from epsilons.dataset.accounts import say_levels, tell_statement
+from epsilons.dataset.accounts import check_anew, say_levels, tell_statement
 from epsilons.service.gateway import GatewayApp, Visit, of_dataset
 from epsilons.service.holdings import Holding
 from epsilons.service.keys import Holder
@@ -45,8 +45,8 @@ async def tell_account(app: GatewayApp, visit: Visit, here: Holding) -> Reply:
 @of_dataset
 async def set_level(app: GatewayApp, visit: Visit, here: Holding) -> Reply:
     """The next charge goes by it."""
-    (said,) = visit.read("level")
-    return await _say(app, visit, here, lambda people, person: say_levels(people, {person: said}))
+    said, anew = visit.read("level", optional={"anew": False})
+    return await _say(app, visit, here, lambda people, person: say_levels(people, {person: said}, check_anew(anew)))
 
 
 @of_dataset

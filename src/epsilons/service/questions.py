@@ -93,7 +93,7 @@ def _find_stored(here: Holding, visit: Visit, key: str) -> Reply | None:
     if (known := here.recall(digest)) is not None:
         return known
     found = asked.find()
-    if found is None or not here.shows(found["release"]["number"]):
+    if found is None or not here.shows(found["release"].get("number")):
         return None
     return here.remember(digest, _write_answer(here, found, stored=True))
 
@@ -127,7 +127,8 @@ def _once(key: str) -> str:
 
 
 def _write_answer(here: Holding, found: dict[str, Any], stored: bool) -> Reply:
-    numbers = [found["release"]["number"]] if "release" in found else [one["number"] for _, one in found["answers"]]
+    several = [found["release"]] if "release" in found else [one for _, one in found["answers"]]
     place = f"/v1/datasets/{quote(here.name, safe='')}/releases"
-    cited = [f"{place}/{number}" for number in numbers if number is not None]
+    # What comes from the roster is no release of the ledger, and has no number.
+    cited = [f"{place}/{one['number']}" for one in several if one.get("number") is not None]
     return as_json({**found, "stored": stored, "addresses": cited})

@@ -7,8 +7,10 @@ import asyncio
 import importlib.util
 import json
 import socket
+import ssl
 from collections.abc import Awaitable, Callable, Mapping, MutableMapping
 from dataclasses import dataclass
+from functools import partial
 from typing import Any
 
 from epsilons.errors import Argument, EpsilonsError, PlanError, Unusable
@@ -155,10 +157,22 @@ def run(app: App, listening: socket.socket, certificate: str | None = None, cert
     """Take connections of a socket until interrupted."""
     import uvicorn
 
-    from epsilons.service.connections import WatchedConnection
+    from epsilons.service.connections import SecureConnection, WatchedConnection
 
     quiet: dict[str, Any] = {"log_level": "warning", "access_log": False, "server_header": False, "lifespan": "off"}
     # What a client says of its own address is not believed: limits go by it.
-    quiet |= {"http": WatchedConnection, "proxy_headers": False, "timeout_graceful_shutdown": _LAST_SECONDS}
-    config = uvicorn.Config(app, **quiet, ssl_certfile=certificate, ssl_keyfile=certificate_key)
-    uvicorn.Server(config).run(sockets=[listening])
+    quiet |= {"loop": "asyncio", "proxy_headers": False, "timeout_graceful_shutdown": _LAST_SECONDS}
+    connection: Any = WatchedConnection
+    if certificate is not None:
+        connection = partial(SecureConnection, _read_certificate(certificate, certificate_key))
+    uvicorn.Server(uvicorn.Config(app, **quiet, http=connection)).run(sockets=[listening])
+
+
+def _read_certificate(certificate: str, key: str | None) -> ssl.SSLContext:
+    context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
+    try:
+        context.load_cert_chain(certificate, key)
+    except (OSError, ssl.SSLError):
+        rule = "Two files in PEM that belong together; the key without a password."
+        raise PlanError("The certificate or its key cannot be used.", rule=rule) from None
+    return context

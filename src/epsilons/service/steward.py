@@ -10,6 +10,7 @@ from typing import Any
 from epsilons import ledger
 from epsilons.dataset import Dataset
 from epsilons.dataset.accounts import (
+    check_anew,
     register_declared,
     say_levels,
     set_quota,
@@ -53,13 +54,13 @@ def _check_declared(here: Holding, file: str) -> None:
 
 @of_dataset
 async def set_levels(app: GatewayApp, visit: Visit, here: Holding) -> Reply:
-    """What people told the steward: [[id, level], ...]."""
-    (given,) = visit.read("levels")
+    """What people told the steward: [[id, level], ...]; `anew`, where they know of a loss and consent anew."""
+    given, anew = visit.read("levels", optional={"anew": False})
     if not isinstance(given, list) or not all(isinstance(one, list) and len(one) == 2 for one in given):
         raise PreferenceError("Levels are pairs of an id and a level.", suggest='[["ann", "strict"], ["bob", 0.5]]')
     _check_ids([person for person, _ in given])
     async with here.turns.short():
-        return as_json(vars(await app.work(lambda: say_levels(here.refresh(), dict(given)))))
+        return as_json(vars(await app.work(lambda: say_levels(here.refresh(), dict(given), check_anew(anew)))))
 
 
 @of_dataset

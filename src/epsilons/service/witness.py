@@ -1,5 +1,6 @@
 """The witness: keeps the heads of many ledgers, for all their clients, and signs what it says.
 
+    GET  /v1/openapi.json           this list, as OpenAPI has it
     GET  /v1/key                    the key it signs with
     POST /v1/ledgers/{id}/read      the head of a ledger, and the line of a number if it is asked for
     POST /v1/ledgers/{id}/heads     the next lines of a ledger, after the head that the sender knows
@@ -22,14 +23,16 @@ from epsilons.errors import EpsilonsError, ProtocolError
 from epsilons.ledger.heads import HEADS_FORMAT, MOST_LINES, Heads, Line
 from epsilons.ledger.journal import LARGEST_SUM
 from epsilons.ledger.signed import SigningKey, read_signed
-from epsilons.service.in_flight import ErrorLog, InFlight
+from epsilons.service.describing import PLACE, describe_service, describe_way, list_parts
+from epsilons.service.in_flight import ErrorLog, InFlight, address_of
 from epsilons.service.serving import Receive, Reply, Scope, Send, as_json, busy, live, problem, read_body
 
 #: The name of the log, for whoever gives it a place.
 LOG = "epsilons.witness"
 MOST_BYTES, SECONDS = 1 << 20, 10.0
 ROOM = 256, 24 << 20
-_ROUTE = re.compile("/v1/ledgers/([0-9a-f]{32})/(read|heads)")
+_LEDGER = "/v1/ledgers/(?P<ledger>[0-9a-f]{32})"
+_ROUTE = re.compile(f"{_LEDGER}/(read|heads)")
 _HASH = re.compile("[0-9a-f]{64}")
 
 
@@ -62,14 +65,14 @@ class WitnessApp:
         if scope["type"] == "lifespan":
             await live(receive, send)
         elif scope["type"] == "http":
-            with self._room.admit() as held:
+            with self._room.admit(address_of(scope)) as held:
                 reply = busy() if held is None else await self._answer(scope, receive, held.reach)
                 await reply.send(send)
 
     async def _answer(self, scope: Scope, receive: Receive, hold: Any) -> Reply:
         path, method = scope["path"], scope["method"]
         found = _ROUTE.fullmatch(path)
-        wanted = "GET" if path == "/v1/key" else "POST" if found else None
+        wanted = "GET" if path in ("/v1/key", PLACE) else "POST" if found else None
         if wanted is None:
             return problem(404, "There is nothing here.")
         if method != wanted:
@@ -79,7 +82,7 @@ class WitnessApp:
         if isinstance(body, Reply):
             return body
         if found is None:
-            return as_json({"key": self._key.public})
+            return as_json(describe_ways() if path == PLACE else {"key": self._key.public})
         try:
             return await asyncio.to_thread(self._tell, found[1], found[2], body)
         except EpsilonsError as error:
@@ -113,6 +116,23 @@ class WitnessApp:
         loss = asked.get("loss", False)
         told["head"] = self._heads.add(ledger, after, lines, loss is True, str(key))
         return as_json(self._key.sign(told))
+
+
+def describe_ways() -> dict[str, Any]:
+    """The OpenAPI document. What is told is JSON in a text, so that what was signed is what is read."""
+    text = {"type": "string"}
+    signature, key = ({**text, "pattern": f"^[0-9a-f]{{{digits}}}$"} for digits in (128, 64))
+    parts = {"told": text, "signature": signature, "key": key}
+    signed = {"type": "object", "properties": parts, "required": list(parts), "additionalProperties": False}
+    body = "application/json", {"$ref": "#/components/schemas/Signed"}
+    ways = [
+        ("GET", PLACE, describe_way("openapi", "This document.")),
+        ("GET", "/v1/key", describe_way("key", "The key it signs with.")),
+    ]
+    for name, about in (("read", "The head of a ledger, and a line if asked for."), ("heads", "Its next lines.")):
+        way = describe_way(name, about, list_parts(_LEDGER), body=body, who="Signed by the ledger's own key.")
+        ways.append(("POST", f"{_LEDGER}/{name}", way))
+    return describe_service("epsilons witness", ways, {"Signed": signed}, {})
 
 
 def _is_number(given: Any, most: int = (1 << 63) - 1) -> bool:

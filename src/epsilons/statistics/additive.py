@@ -23,7 +23,7 @@ from epsilons.noise.entropy import ALWAYS
 from epsilons.noise.laplace import discrete_laplace, discrete_laplace_many
 from epsilons.statistics import gaussian
 from epsilons.statistics.base import Answer, Floats, Rest, Statistic, Weighting, equivalent_scale
-from epsilons.statistics.distributions import Axis, product_distribution
+from epsilons.statistics.distributions import Axis, NoisySums, product_distribution
 from epsilons.statistics.moments import Moments
 from epsilons.summaries.cells import Integers
 
@@ -261,16 +261,22 @@ class Additive(Statistic):
         """The summary of a fresh random sample of people."""
         return self.make_parts(people.sampled_tally(self, chances, entropy))
 
-    def distribution(self, question: Question, weighting: Weighting, people: People) -> tuple[NDArray[Any], Floats]:
-        """Of noisy weighted sums at points of their lattice; a mixture where people are sampled."""
-        axes: list[Axis] = []
-        for part, law in zip(self.parts, self.laws(question, weighting), strict=True):
-            axes += [Axis(weighting.one * part.reach["absent"], people.levels.size, law)] * part.cells
+    def noisy_sums(self, question: Question, weighting: Weighting, people: People) -> NoisySums:
+        laws = self.laws(question, weighting)
+        each = [law for part, law in zip(self.parts, laws, strict=True) for _ in range(part.cells)]
         centres = [
-            (chance, [s for counts in self.tally(sample) for s in weighted_sums(counts, weighting.weights)])
+            (chance, tuple(s for counts in self.tally(sample) for s in weighted_sums(counts, weighting.weights)))
             for chance, sample in people.samples(weighting.chances)
         ]
-        return product_distribution(axes, centres)
+        return NoisySums(tuple(each), tuple(centres))
+
+    def distribution(self, question: Question, weighting: Weighting, people: People) -> tuple[NDArray[Any], Floats]:
+        """Of noisy weighted sums at points of their lattice; a mixture where people are sampled."""
+        sums = self.noisy_sums(question, weighting, people)
+        reaches = [part.reach["absent"] for part in self.parts for _ in range(part.cells)]
+        pairs = zip(reaches, sums.laws, strict=True)
+        axes = [Axis(weighting.one * reach, people.levels.size, law) for reach, law in pairs]
+        return product_distribution(axes, sums.mixture)
 
     def exact(self, people: People) -> tuple[Any, Sequence[float]]:
         count = people.levels.size
@@ -383,3 +389,15 @@ def whole_or_float(number: Fraction) -> int | float:
 def spell(name: str, **arguments: Any) -> str:
     """A value as dataclasses write it."""
     return f"{name}({', '.join(f'{key}={value!r}' for key, value in arguments.items())})"
+
+
+def laplace_between(scale: float, below: float, above: float) -> float:
+    """The mean of Laplace noise, given that it lies between -below and above.
+
+    With b its scale, l and h the two ends: b (e^(-l/b) (1 + l/b) - e^(-h/b) (1 + h/b))/(2 - e^(-l/b) - e^(-h/b)). Noise
+    ten thousand times as wide as what is possible says as little as any wider one, of which rounding would leave 0/0.
+    """
+    width = below + above
+    b = min(max(scale, 1e-9 * width), 1e4 * width)
+    (low, under), (high, over) = ((end / b, math.exp(-end / b)) for end in (below, above))
+    return b * (under * (1 + low) - over * (1 + high)) / (2 - under - over)

@@ -29,6 +29,7 @@ from epsilons.preferences import Levels
 
 if TYPE_CHECKING:
     from epsilons.statistics.brackets import Bracket
+    from epsilons.statistics.distributions import NoisySums
     from epsilons.statistics.entry import Entry
     from epsilons.summaries import People
 
@@ -113,7 +114,7 @@ class RowScope:
     column: bool = True
     neighbors: str = "absent"
     location: float | None = None
-    #: Whether an answer without bounds is possible: on arrays, with individual or group privacy.
+    #: Whether an answer without bounds is possible: with individual or group privacy.
     unbounded: bool = False
     gaussian: bool = False  # whether noise is, for which other sums of a mean are best
 
@@ -188,7 +189,10 @@ class Question:
         what, spread = statistic.related(self) if 0 < assume < math.inf else ("", 0.0)
         told = ASSUMPTIONS["nothing" if assume else "unrelated"]
         if spread > 0:  # of the largest value no error is stated
-            if statistic.scope and statistic.family != "linear":  # a level moves an average by its rows that count
+            if statistic.scope and statistic.family not in (
+                "linear",
+                "choice",
+            ):  # a level moves an average by its rows that count
                 what = f"{what.rstrip(',')}, weighted by how many of it count,"
             ends = f"{assume * min(spreads, default=spread):,.4g}", f"{assume * max(spreads, default=spread):,.4g}"
             told = f"no level's expected {what} is further than {' to '.join(dict.fromkeys(ends))} from everyone's{at}"
@@ -247,6 +251,8 @@ class Statistic(ABC):
     has_bracket: bool = False  # whether a part of every epsilon pays for an interval of its own
     one_each: bool = False  # whether it counts people, everyone at most once in all
     trusted: ClassVar[dict[str, str]] = {}  # guesses that errors rest on also after an answer, in words
+    labels: ClassVar[bool] = False  # whether it answers with words of the caller's, which have no interval
+    error_is: str = "the expected RMSE"
     usual: tuple[str, ...] = ()  # what errors take for usual, also after an answer, in words
     no_interval: str = ""  # why there is none, where a caller decided so
     loss_factor: Fraction = ANY_LOSS  # what a loss e costs of a concentrated account, as a multiple of e^2
@@ -279,6 +285,10 @@ class Statistic(ABC):
     @abstractmethod
     def distribution(self, question: Question, weighting: Weighting, people: People) -> tuple[NDArray[Any], Floats]:
         """(outcomes, natural logarithms of their probabilities) on small inputs, for audits and teaching."""
+
+    def noisy_sums(self, question: Question, weighting: Weighting, people: People) -> NoisySums | None:
+        """The sums that an answer is made from and the laws of their noises, where that is all; for audits."""
+        return None
 
     @abstractmethod
     def noise_to_spread(self, question: Question) -> float:
@@ -357,7 +367,8 @@ class Weighting:
             return f"it has {len(self.weights)} weights for {len(levels.grants)} levels"
         if self.one < 1 or self.rate <= 0 or not all(type(weight) is int and weight >= 0 for weight in self.weights):
             return "its weights are not ints from 0, of a unit and at a rate above 0"
-        if self.coins is not None and (self.coins.grants != levels.grants or max(self.losses()) > self.coins.t):
+        most = Fraction(max(self.weights, default=0), self.one) * self.rate
+        if self.coins is not None and (self.coins.grants != levels.grants or most > self.coins.t):
             return "its coins are not for these people, or not for this rate"
         return None
 

@@ -20,7 +20,9 @@ _FILES = (
     "unbounded",
     "histogram",
     "regression",
+    "logistic",
     "covariance",
+    "choice",
 )
 
 #: Every statistic by name.

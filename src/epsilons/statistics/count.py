@@ -63,7 +63,7 @@ class Count(Counting):
         """The most that one person adds in one group."""
         return 1 if self.scope is None or self.of == "people" else self.scope.rows
 
-    @property
+    @cached_property
     def parts(self) -> tuple[Part, ...]:
         scope = self.scope or Scope()
         if self.centred:

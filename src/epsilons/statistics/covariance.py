@@ -28,7 +28,7 @@ from epsilons.summaries.models import MODEL_STEPS
 _SQUARE = MODEL_STEPS * MODEL_STEPS
 #: The public guess of how far means lie from the centre, and of spreads, on [-1, 1]; of a correlation.
 _MEAN, _SPREAD, _TOGETHER = 0.25, 0.5, 0.3
-_NO_INTERVAL = "How far products of two columns stray depends on private values; the error is stated."
+_NO_INTERVAL = "How far products of two columns stray depends on private values."
 
 
 @dataclass(frozen=True, eq=False)

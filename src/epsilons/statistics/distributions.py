@@ -2,6 +2,7 @@
 
 import itertools
 import math
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any, Protocol
 
@@ -23,6 +24,14 @@ class Law(Protocol):
 
 
 @dataclass(frozen=True)
+class NoisySums:
+    """All that an answer is made from: whole sums, each with a noise of known law of its own, in a mixture of cases."""
+
+    laws: tuple[Law, ...]
+    mixture: tuple[tuple[float, tuple[int, ...]], ...]
+
+
+@dataclass(frozen=True)
 class Axis:
     """One noisy sum: how far one person reaches, how many people there are, and the law of its noise."""
 
@@ -31,7 +40,9 @@ class Axis:
     law: Law
 
 
-def product_distribution(axes: list[Axis], mixture: list[tuple[float, list[int]]]) -> tuple[NDArray[Any], Floats]:
+def product_distribution(
+    axes: Sequence[Axis], mixture: Sequence[tuple[float, Sequence[int]]]
+) -> tuple[NDArray[Any], Floats]:
     """(outcomes, log-probabilities) of a few independent noises around sums that are a mixture, for audits.
 
     Outcomes are tuples, at points common to all data sets on the roster: a quarter of a person's reach apart (or 1),

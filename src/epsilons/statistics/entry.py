@@ -38,7 +38,7 @@ class Entry:
     missing: Literal["left out", "not counted", "left out or centred"] = "left out"
     #: Whether a part of its budget pays for its interval: `for_interval` says which.
     pays_for_interval: bool = False
-    #: From another package: a small one of it and values to audit it with, before "auto" may choose for it.
+    #: A small one of it and values to audit it with: before "auto" may choose what is from another package.
     example: tuple[Statistic, tuple[Any, ...]] | None = None
 
     def own(self, front: str) -> dict[str, Parameter]:

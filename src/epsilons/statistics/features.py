@@ -10,7 +10,7 @@ from typing import Any, TypeGuard
 import numpy as np
 from numpy.typing import NDArray
 
-from epsilons.arguments.checks import BOUNDS_RULE, check_real
+from epsilons.arguments.checks import BOUNDS_RULE, as_written, check_real
 from epsilons.engines.readings import find_places, read_entry
 from epsilons.errors import Argument, PlanError
 from epsilons.summaries.words import word_names
@@ -29,7 +29,7 @@ def feature_bounds(bounds: Any, names: Any) -> tuple[tuple[str, ...], tuple[tupl
         if names is not None:
             raise PlanError("Features are named twice.", rule="Facts by name name them.", suggest=_WORDS)
         spread = {name: public for key, given in bounds.items() for name, public in _spread(key, given).items()}
-        return feature_bounds(tuple(zip(*spread.values(), strict=True)) if spread else (), tuple(spread))
+        return feature_bounds(tuple(map(list, zip(*spread.values(), strict=True))), tuple(spread))
     if isinstance(names, str):
         raise PlanError("One name for all features.", suggest=_NAMES)
     try:
@@ -37,10 +37,32 @@ def feature_bounds(bounds: Any, names: Any) -> tuple[tuple[str, ...], tuple[tupl
         listed = tuple(names) if names is not None else _number(max(np.size(low), np.size(high)))
         lows, highs = ([side] * len(listed) if np.ndim(side) == 0 else side for side in (low, high))
         sides = zip(listed, map(check_real, lows), map(check_real, highs), strict=True)
-        return listed, tuple((least, most) for _, least, most in sides)
+        pairs = tuple((least, most) for _, least, most in sides)
     except (TypeError, ValueError):
         what = "Bounds for the features are neither a pair of numbers nor of lists with a number for each feature."
         raise PlanError(what, rule="Every feature has public bounds.", suggest=_BOUNDS) from None
+    _check_spelling(bounds, pairs)
+    return listed, pairs
+
+
+def _check_spelling(bounds: Any, pairs: tuple[tuple[float, float], ...]) -> None:
+    """Two rows of two numbers may be lows and highs or a pair for each feature: only a tuple of two lists is clear.
+
+    Where a row decreases it is no pair, and nothing is unclear.
+    """
+    clear = isinstance(bounds, tuple) and not any(isinstance(side, tuple) for side in bounds)
+    if clear or len(pairs) != 2:
+        return
+    lows, highs = ([*map(as_written, side)] for side in zip(*pairs, strict=True))
+    if lows[0] < lows[1] and highs[0] < highs[1]:
+        by_feature = Argument("bounds_X", ([lows[0], highs[0]], [lows[1], highs[1]]))
+        by_side = Argument("bounds_X", (lows, highs))
+        both = all(low < high for low, high in pairs)
+        hint = (by_feature, " if these are pairs by feature, ", by_side, " if they are lows and highs")
+        rule = "A tuple of two lists holds the lows of all features, then their highs."
+        raise PlanError(
+            "Bounds of two features look like a pair for each.", rule=rule, suggest=hint if both else by_feature
+        )
 
 
 def _spread(name: Any, public: Any) -> dict[Any, Any]:

@@ -26,6 +26,8 @@ Floats = NDArray[np.float64]
 
 #: g^2: the public guess of a slope's mean square, for features and targets on [-1, 1].
 WEIGHT_SQUARE = 0.05
+#: The part of it that errors take slopes to have where noise hides them: they may be of the usual size, or nothing.
+HIDDEN = 1 / 2
 #: The mean square of an intercept of which nothing is known, on [-1, 1]. It tells only where noise is as large.
 INTERCEPT_SQUARE = 1 / 3
 #: How much of the noise's mean square is taken off what a direction shows: 1 would be James and Stein's, and is worse
@@ -40,7 +42,8 @@ class NoisyLoss:
     """Noisy sums over `people`'s worth of weight; `squares` is that of t^2 - 1, 0 where t is -1 or 1.
 
     `matrix_scale` is the Laplace scale on the diagonal of M and in `squares` (half of it off the diagonal),
-    `vector_scale` that in v. With `counted` the sum of ones, M_00, is public and exact.
+    `vector_scale` that in v. With `counted` the sum of ones, M_00, is public and exact. Slopes are expected
+    to have `slope_part` of the usual mean square.
     """
 
     matrix: Floats
@@ -50,6 +53,12 @@ class NoisyLoss:
     people: float
     squares: float = 0.0
     counted: bool = False
+    slope_part: float = 1.0
+
+    @property
+    def slope_square(self) -> float:
+        """g^2."""
+        return self.slope_part * WEIGHT_SQUARE
 
     @cached_property
     def rows(self) -> float:
@@ -79,7 +88,7 @@ class NoisyLoss:
     def noise(self) -> float:
         """s^2: in the sums of t x_j, in the means that are taken away, and in Q times slopes of the expected size."""
         (matrix, vector), (features, target) = self.scales, self.means
-        by_matrix = target**2 + len(features) * WEIGHT_SQUARE
+        by_matrix = target**2 + len(features) * self.slope_square
         return 2 * vector**2 * (1 + float(np.mean(features**2))) + 2 * (matrix / 2) ** 2 * by_matrix
 
     @cached_property
@@ -96,7 +105,7 @@ class NoisyLoss:
     def shares(self) -> Floats:
         """a_i."""
         q, _, _ = self.directions
-        return q / np.maximum(q**2 + self.noise / WEIGHT_SQUARE, _GRAIN**2)
+        return q / np.maximum(q**2 + self.noise / self.slope_square, _GRAIN**2)
 
     @cached_property
     def explained(self) -> Floats:
@@ -122,9 +131,14 @@ class NoisyLoss:
 
     @property
     def error(self) -> float:
-        """The mean square between this model's predictions and those without noise.
+        """The mean square between this model's predictions and those without noise."""
+        return sum(self.errors)
 
-        By the law of each slope b_i given u_i, if slopes have a mean square that is as large as expected or as was
+    @cached_property
+    def errors(self) -> tuple[float, float]:
+        """(of the constant, of the slopes) in that mean square.
+
+        By the law of each slope b_i given u_i, if slopes have a mean square that is usual of hidden ones or as was
         found, but no larger than all u_i show together beyond their noise, and one standard error of that. The noise in
         Q and in the features' means is multiplied by the slopes; on its diagonal Q has twice the noise, so each
         direction has 3/d of a slope's more.
@@ -137,14 +151,17 @@ class NoisyLoss:
             by_vector = 2 * vector**2 * (1 + float(np.mean(features**2)))
             return by_vector + beside * (target**2 + slopes * (1 + 3 / d))
 
-        most = noise_with(max(found, d * WEIGHT_SQUARE))
+        # By luck alone slopes differ from nothing, the more the fewer people there are.
+        luck = self.variance[0] / (self.rows * max(float(q.mean()), _GRAIN))
+        usual = HIDDEN * self.slope_square + min(luck, self.slope_square)
+        most = noise_with(max(found, d * self.slope_square))
         shown = max(float(u @ u) - d * most, 0.0) + math.sqrt(2 * d) * most
-        square = min(shown / max(float(q @ q), _GRAIN**2), max(found / d, WEIGHT_SQUARE))
+        square = min(shown / max(float(q @ q), _GRAIN**2), max(found / d, usual))
         slopes = max(found, d * square)
         noise = noise_with(slopes)
         share = q / np.maximum(q**2 + noise / max(square, 1e-300), _GRAIN**2)
         lost = q * (self.slopes - share * u) ** 2 + noise * share
-        return min(self.mean_noise + beside * slopes, INTERCEPT_SQUARE) + float(lost.sum())
+        return min(self.mean_noise + beside * found, INTERCEPT_SQUARE), float(lost.sum())
 
     @property
     def covariance(self) -> tuple[float, float]:

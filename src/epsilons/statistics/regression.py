@@ -33,9 +33,9 @@ from epsilons.preferences import Levels
 from epsilons.statistics.additive import Average, Part, Sums, spell
 from epsilons.statistics.base import Answer, Question, Rest, RowScope, Scope, Statistic, Weighting
 from epsilons.statistics.entry import ON_ARRAYS, ON_TABLES, Bounds, Entry
-from epsilons.statistics.features import check_classes, check_names, feature_bounds
+from epsilons.statistics.features import check_names, feature_bounds
 from epsilons.statistics.moments import Moments
-from epsilons.statistics.noisy_loss import WEIGHT_SQUARE, Floats, NoisyLoss, squared_reach
+from epsilons.statistics.noisy_loss import HIDDEN, WEIGHT_SQUARE, Floats, NoisyLoss, squared_reach
 from epsilons.summaries import People
 from epsilons.summaries.cells import Integers
 from epsilons.summaries.models import MAX_PEOPLE, MODEL_STEPS, merge_levels
@@ -186,7 +186,11 @@ class Regression(Average):
         return NoisyLoss(z[:d, :d], z[:d, d], *scales, rows, z[d, d], self.complete)
 
     def _model(self, loss: NoisyLoss) -> dict[str, float]:
-        return self.unscale(self.kappa * loss.minimise())
+        return self.unscale(loss.minimise())
+
+    def prediction_error(self, loss: NoisyLoss) -> float:
+        """The mean square between predictions and those without noise, as the released sums tell."""
+        return self.unit**2 * loss.error
 
     @abstractmethod
     def quality(self, loss: NoisyLoss) -> dict[str, Any]:
@@ -207,8 +211,13 @@ class Regression(Average):
     @property
     def usual(self) -> tuple[str, ...]:  # type: ignore[override]
         """Of slopes that do not show above the noise nothing is known: their errors are those of usual ones."""
-        across = 2 * self.unit * math.sqrt(WEIGHT_SQUARE)
-        return (f"a feature whose effect the noise hides moves predictions by at most {across:.3g} across its bounds",)
+        return (self.hidden("predictions", 2 * self.unit),)
+
+    @staticmethod
+    def hidden(what: str, across: float) -> str:
+        """How much a feature whose slope does not show may move it, `across` for a slope of 1 on [-1, 1]."""
+        most = across * math.sqrt(HIDDEN * WEIGHT_SQUARE)
+        return f"a feature whose effect the noise hides moves {what} by at most {most:.3g} across its bounds"
 
     @property
     def unit(self) -> float:
@@ -272,7 +281,7 @@ class LinearRegression(Regression):
             return {"r2": None, "quality": "R2 is not known: the noise hides how far targets spread."}
         r2 = (2 * shared - spread - loss.mean_noise) / variance
         error = math.hypot(2 * off, wide, loss.mean_noise, r2 * doubt) / variance
-        return _told("r2", "R2", min(r2, 1.0), error, "from the released sums; a constant has 0")
+        return tell_quality("r2", "R2", min(r2, 1.0), error, "from the released sums; a constant has 0")
 
     @property
     def span(self) -> tuple[float, float]:
@@ -283,50 +292,7 @@ class LinearRegression(Regression):
         return model | {"intercept": self.target_bounds[0] / 2 + self.target_bounds[1] / 2 + model["intercept"]}
 
 
-@dataclass(frozen=True)
-class LogisticRegression(Regression):
-    """Log-odds of the second class, linear in the features; a person of neither class adds nothing."""
-
-    classes: tuple[Any, Any] = (0, 1)
-
-    name: ClassVar[str] = "logistic_regression"
-    summary: ClassVar[str] = "class_products"  # type: ignore[misc]
-    kappa: ClassVar[int] = 2
-    aim: ClassVar[tuple[str, Callable[[Any], Any]]] = ("classes", check_classes)
-
-    @property
-    def unit(self) -> float:
-        """Errors are those of probabilities: a log-odds moves one by a quarter of itself at most."""
-        return 0.5
-
-    def strayed(self, question: Question, loss: NoisyLoss) -> Moments:
-        target = max(abs(loss.means[1]) - 2 * math.sqrt(loss.mean_noise), 0.0)  # sqrt(p(1-p)) but for noise
-        return self.moments(self.unit * math.sqrt(1 - target**2) if question.spread is None else question.spread, None)
-
-    def quality(self, loss: NoisyLoss) -> dict[str, Any]:
-        """The part of people whose class it tells, if within each class log-odds are about normal."""
-        (shared, off), (spread, wide) = loss.covariance, loss.spread
-        target, doubt = min(max(loss.means[1], -0.999), 0.999), math.sqrt(loss.mean_noise) / 2
-        often = (1 + abs(target)) / 2
-        if 4 * doubt > 1 - abs(target):
-            return {"accuracy": None, "quality": "The accuracy is not known: the noise hides how many are of a class."}
-
-        def tell(together: float, spread: float) -> float:
-            """Means of the classes lie around that of everyone, by what predictions and targets have in common."""
-            within = spread - together**2 / (1 - target**2)
-            first, second = target - together / (1 - target), target + together / (1 + target)
-            sides = [((1 + target) / 2, second), ((1 - target) / 2, -first)]
-            return sum(part * (1 + math.erf(side / math.sqrt(2 * max(within, 1e-12)))) / 2 for part, side in sides)
-
-        if not loss.slopes.any():
-            return _told("accuracy", "Accuracy", often, doubt, "that of a constant")
-        middle = tell(shared, spread)
-        moved = tell(shared + off, spread) - middle, tell(shared, spread + wide) - middle
-        beside = f"if log-odds are about normal within each class; a constant has {often:.3g}"
-        return _told("accuracy", "Accuracy", middle, math.hypot(doubt, *moved), beside)
-
-
-def _told(key: str, name: str, found: float, error: float, beside: str) -> dict[str, Any]:
+def tell_quality(key: str, name: str, found: float, error: float, beside: str) -> dict[str, Any]:
     sentence = f"{name} about {found:.3g} ± {error:.2g} ({beside})."
     return {key: float(found), f"{key}_error": float(error), "quality": sentence}
 
@@ -338,7 +304,7 @@ def scope_of_rows(over: RowScope) -> Scope | None:
     return None if over.fixed and over.complete else replace(over.scope, only_missing=unsure)
 
 
-def _features(given: Mapping[str, Any], over: RowScope) -> tuple[Any, Any, Scope | None]:
+def find_features(given: Mapping[str, Any], over: RowScope) -> tuple[Any, Any, Scope | None]:
     """(names, bounds, scope): on tables bounds are found by name before."""
     scope = scope_of_rows(over)
     if "bounds_X" in given:
@@ -347,40 +313,34 @@ def _features(given: Mapping[str, Any], over: RowScope) -> tuple[Any, Any, Scope
 
 
 def _linear(given: Mapping[str, Any], over: RowScope) -> Statistic:
-    names, bounds, scope = _features(given, over)
+    names, bounds, scope = find_features(given, over)
     target = given["bounds_y"] if "bounds_X" in given else given["target"]
     if target is None and "bounds_X" in given:
         raise PlanError("There are no bounds for the target.", rule=BOUNDS_RULE, suggest=Argument("bounds_y", (0, 100)))
     return LinearRegression(names, bounds, target, scope=scope, complete=over.complete, words=given.get("words", ()))
 
 
-def _logistic(given: Mapping[str, Any], over: RowScope) -> Statistic:
-    names, bounds, scope = _features(given, over)
-    words = given.get("words", ())
-    return LogisticRegression(names, bounds, given["classes"], scope=scope, complete=over.complete, words=words)
-
-
-_TWO = "Public bounds of the features: two numbers, or two lists."
-_BOUNDS_X = Parameter("bounds_X", Any, None, _TWO, fronts=ON_ARRAYS)
+_TWO = "Public bounds of the features: two numbers, or a list of lows and one of highs."
+BOUNDS_X = Parameter("bounds_X", Any, None, _TWO, fronts=ON_ARRAYS)
 _BOUNDS_Y = Parameter("bounds_y", Bounds, None, "Public bounds of the target.", fronts=ON_ARRAYS)
-_NAMES = Parameter("features", Sequence[str] | None, None, "The features' names.", fronts=ON_ARRAYS)
+NAMES = Parameter("features", Sequence[str] | None, None, "The features' names.", fronts=ON_ARRAYS)
 _BY_PLACE: dict[str, Any] = {"positional": True, "required": True, "fronts": ON_TABLES}
-_COLUMNS = Parameter("features", Sequence[str], None, "The columns of the features.", **_BY_PLACE)
+COLUMNS = Parameter("features", Sequence[str], None, "The columns of the features.", **_BY_PLACE)
 _PAIRS = Mapping[str, tuple[float, float]] | None
-_BY_COLUMN = Parameter("bounds", _PAIRS, None, "Public bounds of the columns.", fronts=ON_TABLES)
-_CLASSES = Parameter("classes", Sequence[Any], (0, 1), "The two public classes; the second is the one predicted.")
+BY_COLUMN = Parameter("bounds", _PAIRS, None, "Public bounds of the columns.", fronts=ON_TABLES)
 
 _LINEAR = Entry(
     name="linear_regression",
     build=_linear,
-    arguments=(_COLUMNS, _BOUNDS_X, _BOUNDS_Y, _NAMES, _BY_COLUMN),
+    arguments=(COLUMNS, BOUNDS_X, _BOUNDS_Y, NAMES, BY_COLUMN),
     model=True,
     doc="""\
 Least squares with an intercept. Values beyond the public bounds go to the bound; incomplete people add nothing.
 
 The row `X[i]` and the target `y[i]` belong to a person whose epsilon is `epsilons[i]`. `bounds_X` is a pair of numbers
-for all features, or of lists with an entry per feature, whose names are `features`; or a dict with a pair or a list of
-words for each. The answer is a dict from "intercept" and the features' names to coefficients in the data's units.""",
+for all features, or a tuple of two lists, their lows and their highs, whose names are `features`; or a dict with a pair
+or a list of words for each. The answer is a dict from "intercept" and the features' names to coefficients in the data's
+units.""",
     table_doc="Least squares of a column on others, with an intercept; `bounds` are public bounds of these columns.",
     examples="""\
 >>> import epsilons as eps
@@ -392,22 +352,4 @@ words for each. The answer is a dict from "intercept" and the features' names to
     help="Least squares of a column on others, with an intercept.",
     command="epsilons linear-regression people.toml wage age --bounds wage=0,100 --bounds age=15,90 --share 0.05",
 )
-_LOGISTIC = Entry(
-    name="logistic_regression",
-    build=_logistic,
-    arguments=(_COLUMNS, _BOUNDS_X, _CLASSES, _NAMES, _BY_COLUMN),
-    model=True,
-    text=True,
-    doc="Log-odds of the second of two public classes; a person of neither class adds nothing.",
-    table_doc="Log-odds of the second of two public classes of a column, linear in other columns.",
-    examples="""\
->>> import epsilons as eps
->>> hours, passed = [[1], [2], [3], [4]] * 100, ["no", "no", "yes", "yes"] * 100
->>> answer = eps.logistic_regression(hours, passed, 1.0, bounds_X=(0, 5), classes=("no", "yes"), features=["hours"])
->>> list(answer.value)
-['intercept', 'hours']
-""",
-    help="Log-odds of the second of two classes of a column, linear in other columns.",
-    command="epsilons logistic-regression people.toml union age --bounds age=15,90 --classes no,yes --share 0.05",
-)
-ENTRIES = (_LINEAR, _LOGISTIC)
+ENTRIES = (_LINEAR,)

@@ -17,8 +17,8 @@ from fractions import Fraction
 import numpy as np
 from numpy.typing import NDArray
 
-from epsilons.summaries.arrays import STEPS, Floats
-from epsilons.summaries.cells import Integers, SortedCells
+from epsilons.summaries.arrays import Floats
+from epsilons.summaries.cells import SortedCells
 
 # Local sensitivity, for individual privacy only (Soria-Comas et al. 2017). Neighbours replace one record by another; a
 # missing person stands at a public value.
@@ -89,19 +89,6 @@ def _largest(cells: SortedCells, spans: Sequence[tuple[int, int, int]]) -> tuple
     return tuple(int(r) for r in reach)
 
 
-def count_reach(cells: int, people: int, size: int = 1) -> int:
-    """How far replacing `size` records moves counts in L1, on any data: by 1 each in one range, else by 2 each."""
-    return min(size, people) * (1 if cells == 1 else 2)
-
-
-def sum_reaches(steps: Integers, codes: NDArray[np.uint8], levels: int) -> tuple[int, ...]:
-    """How far replacing one record moves a centred sum, by level: to the farther bound from its extreme values."""
-    lowest, highest = np.full(levels, STEPS), np.full(levels, -STEPS)
-    np.minimum.at(lowest, codes, steps)
-    np.maximum.at(highest, codes, steps)
-    return tuple(int(max(STEPS - low, high + STEPS)) for low, high in zip(lowest, highest, strict=True))
-
-
 def group_rank_reach(x: Ranked, rank: int, size: int) -> int:
     """How far replacing `size` records moves the value at a rank."""
     return max(x[rank + size] - x[rank], x[rank] - x[rank - size])
@@ -111,12 +98,6 @@ def group_even_median_reach(x: Ranked, people: int, size: int) -> int:
     """Twice how far replacing `size` records moves the average of the two middle values."""
     k = people // 2 - 1
     return max(x[k + size] - x[k] + x[k + 1 + size] - x[k + 1], x[k] - x[k - size] + x[k + 1] - x[k + 1 - size])
-
-
-def group_sum_reach(steps: Integers, size: int) -> int:
-    """How far replacing `size` records moves a centred sum: those farthest from one bound all go there."""
-    ordered, size = np.sort(steps), min(size, len(steps))
-    return max(int((STEPS - ordered[:size]).sum()), int((ordered[len(ordered) - size :] + STEPS).sum()))
 
 
 #: The result differs from the true S by less than this fraction of it. Windows that matter have exponents below 80

@@ -14,7 +14,7 @@ import math
 from collections.abc import Callable
 from dataclasses import dataclass, field, replace
 from fractions import Fraction
-from functools import cached_property
+from functools import cached_property, lru_cache
 from typing import Any, ClassVar
 
 import numpy as np
@@ -259,6 +259,7 @@ class Mean(Average, Bounded):
         return _list_units(self.form, half, self.off, max(self.scope.expected, 1e-9))
 
 
+@lru_cache(maxsize=64)
 def _reaches(scope: Scope) -> tuple[Reach, Reach, Reach]:
     """How far a person moves the centred sum, the number of rows, and the sums of x - a and b - x together."""
     return scope.reach(-STEPS, STEPS), scope.reach(0, 1), scope.pair_reach(2 * STEPS)

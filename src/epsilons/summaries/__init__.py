@@ -18,7 +18,7 @@ if TYPE_CHECKING:
     from epsilons.preferences import Levels
     from epsilons.statistics.additive import Additive
     from epsilons.statistics.order import Order
-    from epsilons.summaries.cells import SortedCells
+    from epsilons.summaries.cells import SingleRows, SortedCells
 
 
 class People(Protocol):
@@ -45,6 +45,9 @@ class People(Protocol):
 
     def sampled_cells(self, statistic: Order, chances: Sequence[int], entropy: Entropy) -> list[SortedCells]:
         """`grouped_cells` of a sample of people, whose rows stay or go together."""
+
+    def single_rows(self) -> SingleRows:
+        """The rows that count, one by one: only individual privacy looks at them."""
 
     def samples(self, chances: Sequence[int] | None) -> Iterator[tuple[float, People]]:
         """(probability, the people of a sample) of every sample that can be drawn; without chances, everyone."""

@@ -35,9 +35,9 @@ from epsilons.engines.readings import (
 from epsilons.errors import Argument, DataError, PlanError
 from epsilons.noise.coins import keep_people
 from epsilons.noise.entropy import ALWAYS, Entropy
-from epsilons.preferences import Levels, Roster, count_codes
+from epsilons.preferences import Levels, Roster, count_codes, count_some
 from epsilons.summaries import People
-from epsilons.summaries.cells import LEVEL_BITS, Integers, SortedCells
+from epsilons.summaries.cells import LEVEL_BITS, Integers, SingleRows, SortedCells
 
 if TYPE_CHECKING:
     from epsilons.statistics.additive import Additive
@@ -107,6 +107,11 @@ class ArrayPeople:
     def grouped_cells(self, statistic: Order) -> list[SortedCells]:
         return [self.cells(statistic)]
 
+    def single_rows(self) -> SingleRows:
+        numbers = as_doubles(as_numbers(self.values))
+        person = np.flatnonzero(~np.isnan(numbers))
+        return SingleRows(person, self.roster.codes[person].astype(np.int64), np.zeros_like(person), numbers[person])
+
     def samples(self, chances: Sequence[int] | None) -> Iterator[tuple[float, ArrayPeople]]:
         if chances is None:
             yield 1.0, self
@@ -125,10 +130,14 @@ class ArrayPeople:
 
 
 def array_people(people: People) -> ArrayPeople:
-    """People whose single values are at hand, which those of a table are not."""
-    if not isinstance(people, ArrayPeople):
-        raise PlanError("Individual privacy for this statistic works on arrays.")
-    return people
+    """People with their single values at hand; who has no row in a table has none. One row per person, all asked."""
+    if isinstance(people, ArrayPeople):
+        return people
+    rows, sizes = people.single_rows(), np.array(people.levels.sizes, np.int64)
+    without = np.maximum(sizes - np.bincount(rows.level, minlength=len(sizes)), 0)
+    codes = np.concatenate([rows.level, np.repeat(np.arange(len(sizes)), without)]).astype(np.uint8)
+    values = np.concatenate([rows.values, np.full(int(without.sum()), np.nan)])
+    return ArrayPeople(values, Roster.of(people.levels, codes))
 
 
 def too_many_samples() -> PlanError:
@@ -144,7 +153,7 @@ def ones(statistic: Count, values: NDArray[Any], codes: Codes, levels: int, ther
         return [_count_present(numbers, codes, levels, there)[:, None]]
     counts = np.zeros(levels, np.int64)
     for start in range(0, len(numbers), CHUNK):
-        counts += count_codes(codes[start : start + CHUNK][numbers[start : start + CHUNK] == 1], levels)
+        counts += count_some(codes[start : start + CHUNK], levels, numbers[start : start + CHUNK] == 1)
     return [counts[:, None]]
 
 
@@ -159,7 +168,7 @@ def _count_present(numbers: NDArray[Any], codes: Codes, levels: int, there: Ther
     missing = np.zeros(levels, np.int64)
     for start in range(0, len(numbers), CHUNK):
         absent = np.isnan(as_doubles(numbers[start : start + CHUNK]))
-        missing += np.bincount(codes[start : start + CHUNK][absent], minlength=levels)
+        missing += count_some(codes[start : start + CHUNK], levels, absent)
     return _everyone(codes, levels, there) - missing
 
 
@@ -207,7 +216,7 @@ def cells(statistic: Order, values: NDArray[Any], codes: Codes, levels: int) -> 
         chunk, code = as_doubles(numbers[start : start + CHUNK]), codes[start : start + CHUNK]
         absent = np.isnan(chunk)
         if absent.any():
-            missing += count_codes(code[absent], levels)
+            missing += count_some(code, levels, absent)
             chunk, code = chunk[~absent], code[~absent]
         place = np.clip(np.floor((np.clip(chunk, low, high) - low) / spacing + 0.5), 0, last)
         keys[filled : filled + len(chunk)] = place.astype(np.int64) << LEVEL_BITS | code

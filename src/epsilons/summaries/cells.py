@@ -32,6 +32,16 @@ _PIECE = 64 * STRIDE
 
 
 @dataclass(frozen=True, eq=False)
+class SingleRows:
+    """Rows that count and have a value, one by one: whose they are, at which level, in which group, and the value."""
+
+    person: Integers
+    level: Integers
+    group: Integers
+    values: NDArray[np.float64]
+
+
+@dataclass(frozen=True, eq=False)
 class SortedCells:
     """One key per person, ascending: the grid point and, in its last 8 bits, the level."""
 

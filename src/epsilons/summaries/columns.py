@@ -56,6 +56,12 @@ _PLAIN = (str, int, float, bool)
 _PART_WORDS = {"weekdays": "WEEKDAY", "hours": "HOUR"}
 KEYS_RULE = "Keys come from the caller; reading them from the table would show who is in it."
 _KEYS_HINT = Argument("by", {"region": ["north", "south"]})
+#: What lists of words are called, and how one is given.
+_ROLES = {
+    "key": ("Keys", _KEYS_HINT),
+    "category": ("Categories", Argument("categories", ["north", "south"])),
+    "option": ("Options", Argument("among", ["north", "south"])),
+}
 #: A bound, and what stands for whatever lies beyond it.
 _End = tuple[float, exp.Expr]
 
@@ -354,7 +360,7 @@ def _edge(value: Any, kind: Column) -> Any:
 
 def _places_of(keys: tuple[Any, ...], kind: Column, role: str) -> dict[Any, int]:
     """Canonical key to place; what the column's type cannot hold has no rows and is left out."""
-    called, hint = ("Keys", _KEYS_HINT) if role == "key" else ("Categories", Argument("categories", ["north", "south"]))
+    called, hint = _ROLES[role]
     try:
         known = [canonical(key, kind) for key in keys]
     except (MismatchError, OverflowError):

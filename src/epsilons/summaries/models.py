@@ -21,7 +21,8 @@ from epsilons.summaries.arrays import SUMMARIES, ArrayPeople, Codes, Floats, Pai
 from epsilons.summaries.cells import Integers
 
 if TYPE_CHECKING:
-    from epsilons.statistics.regression import LinearRegression, LogisticRegression, Regression
+    from epsilons.statistics.logistic import LogisticRegression
+    from epsilons.statistics.regression import LinearRegression, Regression
 
 #: (scale, shift) of columns: floor(scale x + shift), cut to the grid, is a number's step.
 Grid = tuple[Floats, Floats]

@@ -21,16 +21,18 @@ from epsilons.engines.base import Column, Engine, Schema
 from epsilons.engines.trees import Predicate, bit, cast, column, double, literal, met, present, table, whole
 from epsilons.errors import Argument, DataError, PlanError
 from epsilons.summaries.arrays import STEPS
-from epsilons.summaries.cells import LEVEL_BITS, CellCounts, CellRows, Integers
+from epsilons.summaries.cells import LEVEL_BITS, CellCounts, CellRows, Integers, SingleRows
 from epsilons.summaries.columns import NO_CELL, Keys, as_double, bin_of, grid_cell, integers, model_step, row_step
 from epsilons.summaries.models import MAX_PEOPLE, MODEL_STEPS
 from epsilons.summaries.words import find_words
 
 if TYPE_CHECKING:
     from epsilons.statistics.base import Statistic
+    from epsilons.statistics.choice import Top
     from epsilons.statistics.histogram import Histogram
+    from epsilons.statistics.logistic import LogisticRegression
     from epsilons.statistics.order import Order
-    from epsilons.statistics.regression import LinearRegression, LogisticRegression, Regression
+    from epsilons.statistics.regression import LinearRegression, Regression
     from epsilons.statistics.total import Bounded
 
 
@@ -93,7 +95,7 @@ def tally(
     if statistic.summary in MODELS:
         return [_products(prepared, statistic, kind, where)[None, :, :]]
     check_room(statistic, prepared.rows)
-    asked = _summary(statistic)(statistic, kind)
+    asked = _summary(statistic, prepared.schema)(statistic, kind)
     result, *places = _run(prepared, asked, where, by)
     sums = np.zeros((1 + len(asked.sums), by.count if by else 1, prepared.levels, asked.cells), np.int64)
     for part, found in zip(sums, result.values(), strict=True):
@@ -153,12 +155,34 @@ def cells(
     return listed
 
 
+def single_rows(prepared: Prepared, name: str, *, where: Predicate | None = None, by: Keys | None = None) -> SingleRows:
+    """Every row that counts and has a value, with whose it is, its level and its group."""
+    kind, joins = prepared.schema.number(name), prepared.engine.embedded
+    outputs: dict[str, exp.Expr] = {"value": as_double(kind), "level": cast(column(prepared.level), "BIGINT")}
+    if prepared.person is not None:
+        outputs["person"] = cast(column(prepared.person), "BIGINT")
+    outputs |= {f"key{place}": tree for place, tree in enumerate(by.trees(joins) if by else [])}
+    named = [exp.alias_(tree, name) for name, tree in outputs.items()]
+    found = prepared.engine.fetch(
+        prepared.select(named, by.bits(joins) if by else [], where, [by] if by and joins else [])
+    )
+    level = integers(found["level"], NO_CELL)
+    values = np.ma.filled(np.ma.asarray(found["value"], np.float64), np.nan)
+    group = by.groups([found[f"key{place}"] for place in range(len(by.columns))]) if by else np.zeros_like(level)
+    person = integers(found["person"]) if "person" in found else np.arange(len(level))
+    kept = (level >= 0) & (level < prepared.levels) & (group >= 0) & ~np.isnan(values)
+    return SingleRows(person[kept], level[kept], group[kept], values[kept])
+
+
 def check_asked(prepared: Prepared, statistic: Any, name: str | None) -> None:
     """Whatever would be refused about a statistic and a column: said before anybody is charged, from public facts."""
     check_room(statistic, prepared.rows)
     kind = None if name is None else prepared.schema.find(name)
-    _summary(statistic)
-    if statistic.summary == "bins":
+    if statistic.summary == "values":  # looked at one by one
+        _numbers(kind)
+        return
+    _summary(statistic, prepared.schema)
+    if statistic.summary in ("bins", "totals"):
         _check_bins(statistic, kind)
     elif kind is not None or statistic.summary not in ("ones", "people"):
         _numbers(kind)
@@ -226,6 +250,13 @@ def bins(statistic: Histogram, kind: Column | None) -> Aggregate:
     return Aggregate(cell=bin_of(statistic, _numbers(kind)), cells=statistic.bins)
 
 
+def totals(added: Column, statistic: Top, kind: Column | None) -> Aggregate:
+    """What rows of each option add up to in another column; a row without a value there adds nothing."""
+    assert statistic.bounds is not None
+    step = row_step("sum", statistic.bounds, as_double(added))
+    return Aggregate((step,), cells=statistic.bins, categories=_check_bins(statistic, kind))
+
+
 def grid_cells(statistic: Order, kind: Column | None) -> Aggregate:
     """Rows per grid point."""
     return Aggregate(cell=grid_cell(statistic, _numbers(kind)), with_missing=True)
@@ -261,7 +292,9 @@ Target = Callable[[Any, Column], tuple[exp.Expr, exp.Expr]]
 MODELS: dict[str, Target] = {"products": products, "class_products": class_products}
 
 
-def _summary(statistic: Any) -> Summary:
+def _summary(statistic: Any, schema: Schema) -> Summary:
+    if statistic.summary == "totals":
+        return partial(totals, schema.number(statistic.total))
     if statistic.summary not in SUMMARIES:
         raise PlanError(f"A {statistic.name} cannot be asked of a table.", suggest="arrays, or a statistic with bounds")
     return SUMMARIES[statistic.summary]
@@ -275,8 +308,8 @@ def _check_bins(statistic: Histogram, kind: Column | None) -> Keys | None:
         _numbers(kind)
         return None
     if kind is None:
-        raise PlanError("A histogram needs a column.", suggest="one that holds the categories")
-    return Keys((kind,), (statistic.asked_spans or statistic.bin_keys,), "category")
+        raise PlanError(f"A {statistic.name} needs a column.", suggest="one that holds the categories")
+    return Keys((kind,), (statistic.asked_spans or statistic.bin_keys,), "option" if statistic.labels else "category")
 
 
 def _numbers(kind: Column | None) -> Column:

@@ -13,7 +13,7 @@ import pytest
 
 import epsilons as eps
 from epsilons.accuracy.intervals import FractionBar
-from epsilons.accuracy.relation import LevelAnswer, Relation
+from epsilons.accuracy.relation import LevelAnswer, Relation, contradicts
 from epsilons.mechanisms.base import create
 from epsilons.preferences import roster_of
 from epsilons.statistics import order
@@ -171,15 +171,35 @@ def test_levels_bound_a_relation_from_above_and_below() -> None:
     assert same.spread == apart.spread == pytest.approx(10)
     assert (same.least, apart.least > 0.4) == (0.0, True)
     assert same.bound < 0.15 < 0.6 < apart.bound < 0.75
-    assert apart.contradicts(0.3)
-    assert not apart.contradicts(0.6)
-    assert not same.contradicts(0.0)
+    assert contradicts(apart.to_dict(), 0.3)
+    assert not contradicts(apart.to_dict(), 0.6)
+    assert not contradicts(same.to_dict(), 0.0)
     # Noise hides it, and the bound says so.
     noisy = Relation.of(rows_of([56.0, 50.0, 44.0], noise=5.0))
     assert noisy.bound > 2
-    assert not noisy.contradicts(0.0)
+    assert not contradicts(noisy.to_dict(), 0.0)
     assert Relation.of([]).bound == 0
     assert "further than" in str(apart)
+
+
+@pytest.mark.parametrize("seed", range(12))
+def test_the_furthest_level_is_that_of_all_levels_one_by_one(seed: int) -> None:
+    """Only levels that may be the furthest are worked out: with noises from nothing to hundreds, and none at all."""
+    random = np.random.default_rng(seed)
+    levels = [
+        LevelAnswer(
+            str(j),
+            int(random.integers(1, 500)),
+            float(random.normal(50, random.choice([0, 1, 30]))),
+            0.1,
+            float(random.choice([0.0, 0.01, 4.0])),
+            float(random.choice([0.0, 1e-9, 0.1, 3.0, 200.0])),
+        )
+        for j in range(random.choice([1, 2, 40]))
+    ]
+    found = Relation(tuple(levels), 10.0)
+    assert found.distance == max(abs(away) + off for away, off in found.distances)
+    assert found.least == max(0.0, *(abs(away) - off for away, off in found.distances)) / 10.0
 
 
 def buy(**options: Any) -> tuple[Any, dict[str, Any], Relation]:

@@ -76,21 +76,32 @@ def test_squares_of_no_level_are_below_zero() -> None:
 
 CUTS = sorted(50 + side * 2.5 * 2**place for side in (-1, 1) for place in range(4))
 
+EDGES = np.array([0.0, *CUTS, 100.0])
+HEAPS = 6.0 * np.histogram([9.0, 29.0, 49.0, 69.0, 89.0], EDGES)[0]
+
 
 def error_of(weights: Floats) -> float:
-    """Of a median at 50, with cells that are the wider, the farther out."""
-    error = QuantileBar(BOUNDS, 0.001, 0.5, tuple(CUTS), tuple(weights.tolist()), 0.1, 1.0, 0.5, 0.9).error(50.0)
+    """Of a median at 50, with cells that are the wider, the farther out, where everyone's weight is public."""
+    cells, whole = tuple(weights.tolist()), float(weights.sum())
+    error = QuantileBar(BOUNDS, 0.001, 0.5, tuple(CUTS), cells, 0.1, 1.0, 0.5, 0.9, whole).error(50.0)
     assert error is not None
     return error
 
 
 def test_the_error_of_a_median_knows_of_values_that_many_share() -> None:
     """Between two heaps every answer is as good: the same weight in heaps, twenty apart, makes a larger error."""
-    edges = np.array([0.0, *CUTS, 100.0])
-    heaps = 6.0 * np.histogram([9.0, 29.0, 49.0, 69.0, 89.0], edges)[0]
-    even = 0.3 * np.diff(edges)
-    assert error_of(heaps) > 1.5 * error_of(even)
+    even = 0.3 * np.diff(EDGES)
+    assert error_of(HEAPS) > 1.5 * error_of(even)
     assert error_of(even + np.tile([0.9, -0.9, 0.0], 3)) < 1.2 * error_of(even)
+
+
+def test_a_side_that_nothing_shows_leaves_no_error_unless_the_weight_is_public() -> None:
+    """The interval of heaps ends at a bound, where the quantile may lie: that is farther than the error says."""
+    bar = QuantileBar(BOUNDS, 0.001, 0.5, tuple(CUTS), tuple(HEAPS.tolist()), 0.1, 1.0, 0.5, 0.9)
+    low, high = bar.interval(50.0, 0.95, False)
+    assert (low == BOUNDS[0]) != (high == BOUNDS[1])
+    assert bar.error(50.0) is None
+    assert error_of(HEAPS) < 50
 
 
 def jump_errors(part: str) -> tuple[float, float]:

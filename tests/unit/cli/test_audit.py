@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 import json
-import math
 from fractions import Fraction
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 import pytest
 
 from epsilons.cli.app import main
@@ -15,6 +15,7 @@ from epsilons.cli.commands import audit as command
 from epsilons.dataset import audited
 from epsilons.dataset.audited import GRANTS, WAYS, answer_once, ask_adaptively, audit_tables
 from epsilons.noise.laplace import discrete_laplace
+from epsilons.statistics.catalogue import CATALOGUE
 from epsilons.testing import seeded
 
 
@@ -37,6 +38,21 @@ def test_every_part_can_be_asked_for(capsys: pytest.CaptureFixture[str]) -> None
     assert main(["audit", "count", "--epsilons", "1,1,1,1,1"]) == 5
 
 
+def test_every_statistic_is_a_part_or_made_from_what_a_part_is_made_from() -> None:
+    assert set(CATALOGUE) - set(command.ASKED) == {"quantile", "max", "kth_largest", "correlation"}
+
+
+def test_a_delta_is_audited_with_all_of_it(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    page = tmp_path / "audit.html"
+    given = ["--epsilons", "1", "--delta", "1e-6", "--out", str(page)]
+    assert main(["audit", "sum", "linear_regression", "functions", *given]) == 0
+    told = capsys.readouterr().out
+    assert "rho" in told
+    assert "but for a delta of 1e-06" in told
+    assert "linear_regression by weighted, replace" in page.read_text(encoding="utf-8")
+    assert main(["audit", "sum", "--delta", "7"]) != 0
+
+
 def test_what_is_refuted_fails(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> None:
     """A sensitivity that is too small: the total of values up to 3 is said to move by 3, and moves by 6."""
     monkeypatch.setattr(command, "_total", lambda values: 2 * sum(value for value in values if value == value))
@@ -50,7 +66,9 @@ def test_what_is_refuted_fails(monkeypatch: pytest.MonkeyPatch, capsys: pytest.C
 @pytest.mark.parametrize("name", WAYS)
 def test_each_way_gives_a_number_with_and_without_a_person(name: str) -> None:
     for data in ((0.0, 4.0, 4.0), (None, 4.0, 4.0)):
-        assert math.isfinite(answer_once(WAYS[name], data))
+        answer, within = answer_once(WAYS[name], data)
+        assert np.isfinite(answer).all()
+        assert within
 
 
 def test_a_transcript_follows_its_answers_until_nothing_is_left() -> None:
@@ -73,7 +91,8 @@ def test_a_transcript_follows_its_answers_until_nothing_is_left() -> None:
             return self._next(column, share)
 
     many, few = Scripted(3.0, 8.0), Scripted(0.0, 2.0)
-    assert (ask_adaptively(many), ask_adaptively(few)) == (5.0, 2.0)
+    assert ask_adaptively(many) == (2, 3, 2, 0, 0, 0, 0)
+    assert ask_adaptively(few) == (2, 0, 2, 0, 0, 0, 0)
     assert many.asked == ["x >= 2 0.4", "x 0.4", "x >= 2 1"]
     assert few.asked == ["x >= 2 0.4", "x < 2 0.4", "x >= 2 1"]
 
@@ -85,13 +104,17 @@ def test_an_open_leak_is_refuted_and_honest_noise_is_not(monkeypatch: pytest.Mon
     """
     source = seeded(4)
 
-    def honest(ask: Any, data: tuple[Any, ...]) -> float:
-        return float(len([x for x in data if x is not None]) + discrete_laplace(source, Fraction(1, 2)))
+    def honest(way: Any, data: tuple[Any, ...]) -> tuple[float, bool]:
+        return float(len([x for x in data if x is not None]) + discrete_laplace(source, Fraction(1, 2))), True
 
     monkeypatch.setattr(audited, "answer_once", honest)
     assert audit_tables(400).holds
-    monkeypatch.setattr(audited, "answer_once", lambda ask, data: float(data[0] is None))
+    monkeypatch.setattr(audited, "answer_once", lambda way, data: (float(data[0] is None), True))
     found = audit_tables(200)
     assert len(found.refuted) == len(WAYS)
     assert {finding.granted for finding in found.findings} == {min(GRANTS.values())}
     assert "200 times on each side" in str(found)
+    monkeypatch.setattr(audited, "answer_once", lambda way, data: (0.0, False))
+    assert len(audit_tables(200).refuted) == len(WAYS)
+    monkeypatch.setattr(audited, "answer_once", lambda way, data: ((1.0, float(data[0] is None)), True))
+    assert {f.delta for f in audit_tables(200).findings if not f.holds} == {None, 1e-6}

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
@@ -14,12 +15,27 @@ from pyarrow import parquet
 import epsilons as eps
 from epsilons.cli import output
 from epsilons.cli.app import main
+from support.gateways import Servers, open_office
 
 QUESTIONS = ["mean wage --by region", "count --where 'age >= 65'", "quantile wage 0.25,0.75", "covariance wage age"]
 
 
+#: Typed in the steward's folder, and in one whose file names a server.
+both = pytest.mark.parametrize("home", ["here", "server"], indirect=True)
+
+
+@pytest.fixture(scope="module")
+def servers() -> Iterator[Servers]:
+    made = Servers()
+    yield made
+    made.close()
+
+
 @pytest.fixture
-def home(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> Path:
+def home(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str], request: pytest.FixtureRequest
+) -> Path:
+    """The steward's folder, from which analysts type unless they ask a server."""
     monkeypatch.chdir(tmp_path)
     rows = 300
     table = pa.table(
@@ -39,11 +55,15 @@ def home(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.Capture
     )
     assert main(["register", "people.toml"]) == 0
     capsys.readouterr()
+    if getattr(request, "param", "here") == "server":
+        (tmp_path / "office").mkdir()
+        open_office(tmp_path, tmp_path / "office", request.getfixturevalue("servers"), "people")
+        monkeypatch.chdir(tmp_path / "office")
     return tmp_path
 
 
-def charged() -> int:
-    with eps.Dataset.from_toml("people.toml") as people:
+def charged(home: Path) -> int:
+    with eps.Dataset.from_toml(home / "people.toml") as people:
         return people.count_charged()
 
 
@@ -56,22 +76,23 @@ def terminal(monkeypatch: pytest.MonkeyPatch) -> list[bool]:
     return answers
 
 
+@both
 def test_a_batch_is_that_of_the_library(home: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    (home / "questions.txt").write_text("# for the report\n\n" + "\n".join(QUESTIONS[1:]) + "\n")
+    Path("questions.txt").write_text("# for the report\n\n" + "\n".join(QUESTIONS[1:]) + "\n")
     typed = ["batch", "people.toml", QUESTIONS[0], "--from", "questions.txt", "--share", "0.2"]
     assert main([*typed, "--dry-run", "--json"]) == 0
     assert json.loads(capsys.readouterr().out)["share"] == pytest.approx(0.2)
-    assert charged() == 0
+    assert charged(home) == 0
     assert main([*typed, "--json"]) == 0
     told = json.loads(capsys.readouterr().out)
-    with eps.Dataset.from_toml("people.toml") as people, people.batch(share=0.2) as ask:
+    with eps.Dataset.from_toml(home / "people.toml") as people, people.batch(share=0.2) as ask:
         ask.mean("wage", by={"region": ["north", "south"]})
         ask.count(where="age >= 65")
         ask.quantile("wage", (0.25, 0.75))
         ask.covariance("wage", "age")
     numbers = [one.release.number for one in ask]
     assert [one["release"]["number"] for one in told["answers"].values()] == numbers
-    assert charged() == len(QUESTIONS)
+    assert charged(home) == len(QUESTIONS)
     assert main(["batch", "people.toml", *QUESTIONS, "--share", "0.2"]) == 0
     shown = capsys.readouterr()
     assert "stored answer" in shown.err
@@ -82,7 +103,7 @@ def test_a_batch_is_that_of_the_library(home: Path, capsys: pytest.CaptureFixtur
 @pytest.mark.parametrize(
     ("question", "status", "words"),
     [
-        ("mode wage", 2, "begins with a statistic"),
+        ("modus wage", 2, "begins with a statistic"),
         ("'mean", 2, "begins with a statistic"),
         ("", 2, "begins with a statistic"),
         ("mean wage --json", 2, "--json is said of the whole batch"),
@@ -97,7 +118,7 @@ def test_a_wrong_question_charges_nobody(
 ) -> None:
     assert main(["batch", "people.toml", "count", question]) == status
     assert words in capsys.readouterr().err
-    assert charged() == 0
+    assert charged(home) == 0
 
 
 COMMANDS: list[list[str]] = [
@@ -107,11 +128,12 @@ COMMANDS: list[list[str]] = [
 ]
 
 
+@both
 @pytest.mark.parametrize("place", range(len(COMMANDS)))
 def test_on_a_terminal_the_price_comes_before_the_charge(
     home: Path, terminal: list[bool], capsys: pytest.CaptureFixture[str], place: int
 ) -> None:
-    command, free = COMMANDS[place], charged()
+    command, free = COMMANDS[place], charged(home)
     terminal.append(False)
     assert main(command) == 1
     told = capsys.readouterr()
@@ -119,27 +141,30 @@ def test_on_a_terminal_the_price_comes_before_the_charge(
     assert "error" in told.err
     assert "strict" in told.err
     assert "Nothing was charged." in told.err
-    assert charged() == free
+    assert charged(home) == free
     terminal.append(True)
     assert main(command) == 0
-    assert charged() > free
+    assert charged(home) > free
     # What is stored costs nothing, and --yes asks nothing: an answer that nobody gives would raise.
     assert main(command) == 0
     assert main([*command, "--yes", *(["--fresh"] if command[0] != "batch" else [])]) == 0
     assert terminal == []
 
 
+@both
 def test_what_is_free_is_not_asked_for(home: Path, terminal: list[bool]) -> None:
     assert main(["count", "people.toml", "--by", "level=strict,open"]) == 0
     assert main(["mean", "people.toml", "wage", "--dry-run"]) == 0
-    assert charged() == 0
+    assert main(["batch", "people.toml", "count --by level=strict,open"]) == 0
+    assert charged(home) == 0
     assert terminal == []
 
 
+@both
 def test_nobody_is_asked_where_there_is_no_terminal(home: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     def refuse(*_: Any, **__: Any) -> bool:
         raise AssertionError("asked")
 
     monkeypatch.setattr(click, "confirm", refuse)
     assert main(COMMANDS[0]) == 0
-    assert charged() == 1
+    assert charged(home) == 1

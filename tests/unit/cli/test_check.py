@@ -13,6 +13,7 @@ import pytest
 
 import epsilons as eps
 from epsilons.cli import app
+from epsilons.cli.errors import STATUS
 from epsilons.dataset.preview import look_over
 
 LEVELS = {"strict": 0.1, "open": 1.0}
@@ -38,8 +39,8 @@ def write(home: Path, first: int = 0, levels: dict[str, float] = LEVELS, public:
     )
 
 
-def run(capsys: pytest.CaptureFixture[str], *arguments: str) -> str:
-    assert app.main(list(arguments)) == 0
+def run(capsys: pytest.CaptureFixture[str], *arguments: str, status: int = 0) -> str:
+    assert app.main(list(arguments)) == status
     return " ".join(capsys.readouterr().out.split())
 
 
@@ -49,16 +50,16 @@ def test_it_names_the_flags_that_registering_would_ask_for(
     assert "refused" not in run(capsys, "check", "people.toml")
     run(capsys, "register", "people.toml")
     write(tmp_path, first=10)
-    told = run(capsys, "check", "people.toml")
+    told = run(capsys, "check", "people.toml", status=7)
     assert "Registering would be refused: Of 40 people, 10 are new to this ledger and 30 known." in told
     assert "if these people are new, --yes" in told
-    (refused,) = json.loads(run(capsys, "check", "people.toml", "--json"))["refused"]
+    (refused,) = json.loads(run(capsys, "check", "people.toml", "--json", status=7))["refused"]
     assert refused.endswith("--yes")
     assert app.main(["register", "people.toml"]) == 7
     assert " ".join(refused.split()) in " ".join(capsys.readouterr().err.split())
     run(capsys, "register", "people.toml", "--yes")
     write(tmp_path, first=10, levels=LEVELS | {"strict": 0.2})
-    told = run(capsys, "check", "people.toml")
+    told = run(capsys, "check", "people.toml", status=7)
     assert "Levels would mean more than before ('strict' 0.1 → 0.2), for 10 people." in told
     assert "Try: --loosen 10, or everything as it was" in told
     assert "The source gives 10 people a larger epsilon: registering with --loosen 10 grants it." in told
@@ -134,7 +135,7 @@ def test_levels_of_a_second_dataset_are_told_as_flags(
     run(capsys, "register", "people.toml")
     write(tmp_path, levels={"strict": 0.1, "open": 2.0})
     file.write_text(file.read_text().replace('name = "wages"', 'name = "health"'))
-    told = run(capsys, "check", "people.toml")
+    told = run(capsys, "check", "people.toml", status=7)
     assert "'open' is 1 there, 2 here" in told
     assert "levels = { strict = 0.1, open = 1.0 } under [preferences]" in told
     assert "if they shall mean this in all of them, --redefine" in told
@@ -199,7 +200,7 @@ def test_a_place_that_others_may_open_is_refused_before_anything_is_registered(
     file: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     (around := tmp_path / "a.ledger.snapshots").mkdir(0o755)
-    (refused,) = json.loads(run(capsys, "check", "people.toml", "--json"))["refused"]
+    (refused,) = json.loads(run(capsys, "check", "people.toml", "--json", status=4))["refused"]
     assert app.main(["register", "people.toml"]) == 4
     assert refused.endswith(f"chmod 700 {around}")
     assert not (tmp_path / "a.ledger").exists()
@@ -212,7 +213,7 @@ def test_a_place_that_others_may_open_is_refused_before_anything_is_registered(
     (place,) = around.iterdir()
     place.chmod(0o755)
     file.write_text('version = "2"\n' + file.read_text())
-    (refused,) = json.loads(run(capsys, "check", "people.toml", "--json"))["refused"]
+    (refused,) = json.loads(run(capsys, "check", "people.toml", "--json", status=4))["refused"]
     assert refused.startswith("Others may open the snapshots of this ledger.")
     assert refused.endswith(f"chmod 700 {place}")
     assert app.main(["register", "people.toml"]) == 4
@@ -229,14 +230,14 @@ def test_a_label_that_is_used_already_is_told_like_every_refusal(
     told = file.read_text()
     write(tmp_path, first=10)
     file.write_text(told)
-    refused = json.loads(run(capsys, "check", "people.toml", "--json"))["refused"]
+    refused = json.loads(run(capsys, "check", "people.toml", "--json", status=7))["refused"]
     assert [one.split(".")[0] for one in refused] == [
         "Version '1' of 'wages' is registered already, and the source may hold other rows",
         "Of 40 people, 10 are new to this ledger and 30 known",
     ]
     assert app.main(["register", "people.toml"]) == 7
     file.write_text(told.replace('version = "1"', "rows_per_person = 2").replace("[bounds]", "[keys]\n[bounds]"))
-    (other_cap, _) = json.loads(run(capsys, "check", "people.toml", "--json"))["refused"]
+    (other_cap, _) = json.loads(run(capsys, "check", "people.toml", "--json", status=7))["refused"]
     assert other_cap.endswith("rows_per_person = 1")
 
 
@@ -280,7 +281,7 @@ def test_the_hint_that_loosens_runs_as_pasted_where_many_preferences_name_nobody
     assert told == "register people.toml --loosen 60 --yes"
     run(capsys, *told.split())
     prefer("open", LEVELS | {"open": 2.0})
-    told = run(capsys, "check", "people.toml")
+    told = run(capsys, "check", "people.toml", status=7)
     assert "The source gives 60 people a larger epsilon: registering with --loosen 60 and --yes grants it." in told
     assert app.main(["register", "people.toml"]) == 7
     assert "Try: --loosen 60 and --yes, or everything as it was" in capsys.readouterr().err
@@ -292,7 +293,12 @@ def test_matters_of_the_file_are_listed_with_all_others(
     run(capsys, "register", "people.toml")
 
     def refusals() -> list[str]:
-        return [one.split(".")[0] for one in json.loads(run(capsys, "check", "people.toml", "--json"))["refused"]]
+        """What check tells, with the exit status that registering has."""
+        status = app.main(["register", "people.toml"])
+        capsys.readouterr()
+        told = json.loads(run(capsys, "check", "people.toml", "--json", status=status))
+        assert STATUS[told["code"]] == status
+        return [one.split(".")[0] for one in told["refused"]]
 
     write(tmp_path, first=10, levels={"strict": 0.1, "open": 20})
     above, new = "Level 'open' is 20, above the ceiling of 10", "Of 40 people, 10 are new to this ledger and 30 known"
@@ -300,9 +306,9 @@ def test_matters_of_the_file_are_listed_with_all_others(
     assert app.main(["register", "people.toml"]) == 3
     write(tmp_path, first=10, levels={"strict": 20})
     assert refusals() == ["Level 'strict' is 20, above the ceiling of 10", "Column 'level' holds unknown levels", new]
-    seen = json.loads(run(capsys, "check", "people.toml", "--json"))
+    seen = json.loads(run(capsys, "check", "people.toml", "--json", status=3))
     assert (seen["levels"], seen["enrolment"]["known"], seen["enrolment"]["tightened"]) == ([], 30, 0)
-    assert "Preferences cannot be read: levels are not shown" in run(capsys, "check", "people.toml")
+    assert "Preferences cannot be read: levels are not shown" in run(capsys, "check", "people.toml", status=3)
     assert app.main(["register", "people.toml"]) == 3
     told = file.read_text()
     file.write_text(told.replace('ledger = "sqlite:///a.ledger"', ""))

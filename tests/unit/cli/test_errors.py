@@ -50,7 +50,7 @@ def of(place: str) -> dict[str, click.Parameter]:
         group = app.load(place)[place]
         assert isinstance(group, click.Group)
         return parameters_of(group.commands.values())
-    return parameters_of([app.load("file")["init"]] if place == "init" else [])
+    return parameters_of([app.load("init")["init"]] if place == "init" else [])
 
 
 @pytest.mark.parametrize(

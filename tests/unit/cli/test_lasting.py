@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import json
+import re
 from pathlib import Path
 
 import pyarrow as pa
@@ -40,6 +42,50 @@ def test_what_init_is_told_is_registered_and_asked(capsys: pytest.CaptureFixture
         assert people.statement(0).term is None
     assert app.main(["budget", "people.toml", "--questions", "50"]) == 0
     assert "zcdp" in capsys.readouterr().out
+
+
+def test_rho_is_named_wherever_it_is_shown(capsys: pytest.CaptureFixture[str]) -> None:
+    """With the part of what was granted: an epsilon of .1 beside a charge of .00003 would say nothing."""
+    assert app.main([*INIT, *LASTING]) == 0
+    assert app.main(["register", "people.toml"]) == 0
+    capsys.readouterr()
+    asked = ["mean", "people.toml", "wage", "--mechanism", "weighted"]
+    for command in (
+        asked, [*asked, "--dry-run"], ["plan", "people.toml", "count"],
+        ["sql", "people.toml", "SELECT SUM(wage) FROM people"],
+        ["batch", "people.toml", "mean wage", "count"], ["batch", "people.toml", "mean wage", "count", "--dry-run"],
+        ["ledger", "show", "people.toml"], ["ledger", "answers", "1", "people.toml"],
+    ):  # fmt: skip
+        assert app.main(command) == 0, command
+        told = " ".join(capsys.readouterr().out.split())
+        assert "in rho, which adds up where epsilons do not; in brackets: of the grant. Delta: 1e-06." in told, command
+        assert re.search(r"\([\d.]+%\)", told), command
+    assert app.main(["ledger", "history", "people.toml"]) == 0
+    told = " ".join(capsys.readouterr().out.split())
+    assert "charged in rho" in told
+    assert re.search(r"\([\d.]+%\) of 0\.1", told)
+    with eps.Dataset.from_toml("people.toml") as people:
+        for shown in (people.describe(), people.remaining(), people.ledger.history(), people.answers()[1].sheets()[1]):
+            assert "in rho, which adds up" in " ".join(str(shown).split()), type(shown)
+        tiny, measure = people.batch(share=1e-3), people.remaining().measure
+        tiny.count()
+        whole = measure.amount(measure.units(10**8))
+        assert tiny.plan().charges[0.1] == pytest.approx(1e-3 * whole, rel=1e-5), "not to 9 digits, as epsilons are"
+
+
+def test_people_who_are_gone_are_not_counted(capsys: pytest.CaptureFixture[str]) -> None:
+    assert app.main(INIT) == 0
+    assert app.main(["register", "people.toml"]) == 0
+    pa.parquet.write_table(pa.parquet.read_table("wages.parquet").slice(0, 30), "wages.parquet")
+    assert app.main(["register", "people.toml", "--yes"]) == 0
+    assert app.main(["person", "withdraw", "people.toml", "1"]) == 0
+    for named in ("people.toml", "wages.ledger"):
+        capsys.readouterr()
+        assert app.main(["ledger", "show", named]) == 0
+        assert "Public: 10. Withdrawn: 1. On no roster now, and not counted: 30." in capsys.readouterr().out
+        assert app.main(["ledger", "show", named, "--json"]) == 0
+        told = json.loads(capsys.readouterr().out)
+        assert [level["people"] for level in told["levels"]] == [10, 9]
 
 
 @pytest.mark.parametrize("more", [[], LASTING[:4]], ids=["pure", "zcdp"])

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from collections.abc import Iterator
 from dataclasses import replace
 from pathlib import Path
 
@@ -17,11 +18,24 @@ from epsilons.cli.commands.statistics import list_flags
 from epsilons.dataset import Dataset
 from epsilons.dataset.answers import as_table
 from epsilons.display import show_errors
+from support.gateways import Servers, open_office
+
+#: Typed in the steward's folder, and in one whose file names a server.
+both = pytest.mark.parametrize("registered", ["here", "server"], indirect=True)
+
+
+@pytest.fixture(scope="module")
+def servers() -> Iterator[Servers]:
+    made = Servers()
+    yield made
+    made.close()
 
 
 @pytest.fixture
-def registered(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> None:
-    """Forty people, of whom every fourth is strict."""
+def registered(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str], request: pytest.FixtureRequest
+) -> Path:
+    """Forty people, of whom every fourth is strict; the file of the steward."""
     monkeypatch.setenv("XDG_STATE_HOME", str(tmp_path / "state"))
     monkeypatch.chdir(tmp_path)
     table = {"id": range(40), "level": ["open" if n % 4 else "strict" for n in range(40)], "wage": [1.0] * 40}
@@ -32,8 +46,17 @@ def registered(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.C
     )
     assert app.main(["register", "people.toml"]) == 0
     capsys.readouterr()
+    if getattr(request, "param", "here") == "server":
+        (tmp_path / "office").mkdir()
+        monkeypatch.delenv("XDG_STATE_HOME")  # servers are forked from one process, with a state of its own
+        assert app.main(["ledger", "adopt", "people.toml"]) == 0
+        open_office(tmp_path, tmp_path / "office", request.getfixturevalue("servers"), "wages")
+        monkeypatch.chdir(tmp_path / "office")
+        capsys.readouterr()
+    return tmp_path / "people.toml"
 
 
+@both
 @pytest.mark.usefixtures("registered")
 def test_what_comes_from_the_roster_was_not_asked_before(capsys: pytest.CaptureFixture[str]) -> None:
     assert app.main(["count", "people.toml", "--where", "level = 'strict'"]) == 0
@@ -77,14 +100,15 @@ def test_an_answer_says_which_groups_have_no_error() -> None:
     assert show_errors(dict.fromkeys("abcdefgh") | {"a": 1.0}) == "± 1, none for b, c, d, e, f, g and 1 more"
 
 
+@both
 @pytest.mark.usefixtures("registered")
 def test_a_command_says_how_good_a_model_is(capsys: pytest.CaptureFixture[str]) -> None:
     assert app.main(["linear-regression", "people.toml", "wage", "id", "--bounds", "id=0,40", "--share", "0.05"]) == 0
     assert "R2 " in capsys.readouterr().out
 
 
-@pytest.mark.usefixtures("registered")
-def test_a_relation_is_bought_once_and_told_as_flags(capsys: pytest.CaptureFixture[str]) -> None:
+@both
+def test_a_relation_is_bought_once_and_told_as_flags(registered: Path, capsys: pytest.CaptureFixture[str]) -> None:
     assert app.main(["relation", "people.toml", "wage"]) == 0
     first = capsys.readouterr()
     assert "no level's expected mean is further than" in " ".join(first.out.split())
@@ -102,7 +126,7 @@ def test_a_relation_is_bought_once_and_told_as_flags(capsys: pytest.CaptureFixtu
     assert float(flags[1]) * told["spread"] == pytest.approx(told["distance"], rel=1e-3)
     assert flags[-2:] == ["--missing", "center"]
     assert app.main(["plan", "people.toml", "mean", "wage", *flags, "--json"]) == 0
-    with Dataset.from_toml("people.toml") as people:
+    with Dataset.from_toml(registered) as people:
         found = people.relation("wage")
         planned = people.plan("mean", "wage", assume=found, missing="center")
     shown = json.loads(capsys.readouterr().out)["rows"]

@@ -345,7 +345,7 @@ def test_erased_shares_are_overwritten_and_a_commit_waits_for_the_disk(tmp_path:
 
 def test_a_store_opens_its_own_connection_after_a_fork(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     store = Store(f"sqlite:///{tmp_path}/one.store")
-    (before,) = store._database._idle
+    (before,) = store.database._idle
     with monkeypatch.context() as patch:
         patch.setattr("epsilons.storage.base.os.getpid", lambda: -1)
         with store.read() as connection:
@@ -362,7 +362,7 @@ def test_a_new_store_is_laid_out_as_ever(kind: str, tmp_path: Path, request: pyt
         url = ledger_servers.fresh(request.getfixturevalue("postgres_server"))
     for _ in range(2):
         store = Store(url)
-        assert layout(store._database) == WRITTEN["store"][kind]
+        assert layout(store.database) == WRITTEN["store"][kind]
         store.close()
 
 

@@ -131,5 +131,5 @@ def test_key_and_store_are_born_together_also_if_that_is_interrupted(tmp_path: P
 def test_a_store_of_an_earlier_release_is_refused(world: World) -> None:
     with world.stores[0].write() as connection:
         connection.execute("UPDATE identity SET format = 1")
-    with pytest.raises(ProtocolError, match=r"Another release wrote this store.*shares stay sealed"):
+    with pytest.raises(ProtocolError, match=r"Another release wrote this store.*a store has a head"):
         Aggregator(world.stores[0], world.keys[0])

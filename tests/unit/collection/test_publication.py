@@ -96,7 +96,7 @@ def test_without_noise_nothing_is_far() -> None:
 
 def test_weights_are_inverse_to_the_variance_of_a_level() -> None:
     result = published(collection(), [1_000, 500], [(400, 100), (200, 50)])
-    weights = result.weights(density=0.3)
+    weights = result.weights(assume="unrelated", density=0.3)
     sizes = np.array([1_000, 500])
     noise = 3 * np.array([noise_variance(200_000_000, "absent"), noise_variance(10**9, "absent")])
     per_level = 1 / (noise / sizes**2 + 0.3 * 0.7 / sizes)
@@ -104,6 +104,9 @@ def test_weights_are_inverse_to_the_variance_of_a_level() -> None:
     assert weights == pytest.approx(wanted)
     assert sizes @ weights == pytest.approx(1_500)
     assert result.weights(assume="nothing").tolist() == [1.0, 1.0]
+    related = result.weights(assume=0.05, density=0.3)
+    assert weights[0] < related[0] < 1 < related[1] < weights[1]
+    assert result.estimate(assume=0.05).notes[1].startswith("Errors and intervals hold if no level's expected share")
     assert result.estimate(assume="nothing").value.tolist() == [600, 150]
     for wrong in ({"assume": "x"}, {"density": 0}, {"density": True}):
         with pytest.raises(PlanError):

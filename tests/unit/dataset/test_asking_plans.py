@@ -26,6 +26,8 @@ def arguments_of(name: str) -> tuple[str | None, dict[str, Any]]:
     if entry.model:
         classes = {"classes": ("yes", "no")} if entry.text else {}
         return "union" if entry.text else "wage", {"features": ["age"], "bounds": BOUNDS, **classes}
+    if "among" in entry.own(TABLES):
+        return "region", {"among": ["north", "south", "west"], **({"k": 2} if name == "top" else {})}
     known: dict[str, Any] = {"bounds": (0, 100), "q": 0.7, "edges": [0, 20, 100]}
     return "wage", {key: value for key, value in known.items() if key in entry.own(TABLES)}
 

@@ -392,6 +392,8 @@ def test_every_method_that_answers_goes_through_the_door(method: str, spy: Spy) 
         "covariance": (("wage", "age"), {"bounds": {"wage": (0, 100), "age": (0, 100)}}),
         "correlation": (("wage", "age"), {"bounds": {"wage": (0, 100), "age": (0, 100)}}),
         "linear_regression": (("wage", ["age"]), {"bounds": {"wage": (0, 100), "age": (0, 100)}}),
+        "mode": (("region",), {}),
+        "top": (("region", 1), {}),
         "logistic_regression": (("union", ["age"]), {"bounds": {"age": (0, 100)}, "classes": ("no", "yes")}),
         "apply": ((lambda data, epsilon: len(data),), {"columns": ["age"]}),
         "sql": (("SELECT COUNT(*) FROM people",), {}),

@@ -11,7 +11,8 @@ from hypothesis import strategies as st
 
 import epsilons as eps
 from epsilons.statistics.base import Scope
-from epsilons.statistics.regression import LinearRegression, LogisticRegression, Regression
+from epsilons.statistics.logistic import LogisticRegression
+from epsilons.statistics.regression import LinearRegression, Regression
 from epsilons.summaries import arrays
 from epsilons.summaries.arrays import Rows
 from epsilons.summaries.sql import tally

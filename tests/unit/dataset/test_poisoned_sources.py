@@ -54,6 +54,8 @@ ASKED: dict[str, tuple[tuple[str, ...], dict[str, Any]]] = {
     "max": (("age",), {}),
     "kth_largest": (("age",), {"k": 3}),
     "histogram": (("region",), {"categories": KEYS["region"]}),
+    "mode": (("region",), {"among": KEYS["region"]}),
+    "top": (("region",), {"k": 1, "among": KEYS["region"], "total": "wage"}),
     "covariance": (("wage",), {"other": "age"}),
     "correlation": (("wage",), {"other": "age"}),
     "linear_regression": (("wage",), {"features": ["age"]}),

@@ -9,6 +9,7 @@ from typing import Any
 import pyarrow as pa
 
 import epsilons
+import epsilons as eps
 from epsilons.dataset.preferences import check_id_column
 from epsilons.dataset.preview import look_over
 from epsilons.dataset.rows import stage
@@ -50,7 +51,7 @@ def test_a_table_with_types_of_its_own_and_without_bounds() -> None:
     engine = open_table(pa.table({"id": ["a", "a", "b"], "yes": [True, False, None]}))
     stage(engine)
     person = check_id_column(engine, "id")
-    facts = {"private": PRIVATE, "cut": 0, "without_id": 0, "unread": {}, "outside": {}, "lines": {}}
+    facts = {"private": PRIVATE, "cut": 0, "without_id": 0, "unread": {}, "outside": {}, "lines": {}, "words": {}}
     assert steward_facts(engine, person, 2, {}).to_dict() == facts
     assert steward_facts(engine, person, 1, {"yes": (0.5, 1.0)}).outside == {"yes": 1}
     engine.close()
@@ -79,3 +80,20 @@ def test_a_check_shows_them_only_if_the_steward_says_so(tmp_path: Path) -> None:
     assert "The cap leaves out 2 rows." in str(told)
     assert {**told.to_dict(), "private": None} == {**plain.to_dict(), "private": None}
     assert list(tmp_path.iterdir()) == [path]
+
+
+def test_words_that_are_no_level_are_shown_to_the_steward_alone(tmp_path: Path) -> None:
+    path = tmp_path / "people.csv"
+    said = ["strict", "keine Angabe", "open", "", "Strict", "keine Angabe", "x" * 900]
+    path.write_text("id,privacy\n" + "".join(f"{number},{word}\n" for number, word in enumerate(said)))
+    levels = eps.Preferences.from_levels("privacy", {"strict": 0.1, "open": 1})
+    asked: dict[str, Any] = {"name": "wages", "person": "id", "preferences": levels}
+    asked |= {"ledger": f"sqlite:///{tmp_path / 'a.ledger'}"}
+    plain, told = (look_over(path, **asked, steward=steward) for steward in (False, True))
+    assert "keine Angabe" not in str(plain) + json.dumps(plain.to_dict())
+    assert told.to_dict()["private"]["words"] == {"keine Angabe": 2, "Strict": 1, "x" * 900: 1}
+    assert "'keine Angabe'" in str(told)
+    assert "x" * 41 not in str(told)
+    # Numbers in a column, one epsilon for all, and a column that is none: nothing stands in place of a level.
+    for other in (eps.Preferences.from_column("privacy", 1.0), 1.0):
+        assert look_over(path, **{**asked, "preferences": other}, steward=True).to_dict()["private"]["words"] == {}

@@ -176,9 +176,12 @@ def test_one_such_release_marks_all_that_follow(tmp_path: Path) -> None:
 def test_individual_privacy_where_it_is_not_to_be_had_costs_nothing() -> None:
     people = dataset(allow_individual=True)
     for ask in (
-        lambda: people.mean("wage", bounds=(0, 100), missing="center", privacy="individual"),
-        lambda: people.mean("wage", bounds=(0, 100), privacy="individual"),
         lambda: people.median("wage", bounds=(0, 100), where="age > 3", privacy="individual"),
+        lambda: people.median("wage", privacy="individual", by={"region": ["north", "south"]}),
+        lambda: people.max("wage", missing="center", privacy="individual"),
+        lambda: people.mode("region", among=["north", "south"], privacy="individual"),
+        lambda: people.mean("wage", bounds=(0, 100), privacy="group", group_epsilons=[0.1, 0.2]),
+        lambda: people.count(group_epsilons=[0.1]),
         lambda: people.variance("wage", bounds=(0, 100), missing="center", privacy="individual"),
         lambda: people.count(privacy="group"),
     ):

@@ -18,6 +18,7 @@ from sqlglot import exp
 
 import epsilons as eps
 from epsilons.cli.app import main
+from epsilons.engines import trees
 from epsilons.engines.base import SOURCE, Column, Schema
 from epsilons.engines.duckdb import DuckDB
 from epsilons.errors import DataError
@@ -90,6 +91,32 @@ def test_the_same_table_from_everywhere(tmp_path: Path, kind: str) -> None:
     engine.close()
     with pytest.raises(DataError):
         engine.run(exp.select("*").from_("more"))
+
+
+@pytest.mark.parametrize("rows", [1, 2])
+def test_large_files_are_copied_to_a_private_folder_and_read_alike(
+    tmp_path: Path, rows: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """With one row a person, which are put beside people by place, and with several, which are joined and capped."""
+    random = np.random.default_rng(rows)
+    ids = random.permutation(130_000)
+    those, asked_for = np.append(ids, ids[:5] if rows > 1 else ids[:0]), random.choice([0.1, 1.0], len(ids))
+    made = {"id": those, "wage": random.integers(0, 100, len(those)), "epsilon": asked_for[those]}
+    parquet.write_table(pa.table(made), tmp_path / "people.parquet")
+    found = []
+    for large in (0, 1 << 40):
+        monkeypatch.setattr("epsilons.engines.duckdb._LARGE", large)
+        wishes = eps.Preferences.from_column("epsilon")
+        facts: dict[str, Any] = {"person": "id", "preferences": wishes, "version": "1", "rows_per_person": rows}
+        with eps.Dataset(tmp_path / "people.parquet", **facts, ledger="memory") as people:
+            engine: Any = people._preparation.prepared.engine
+            assert os.path.exists(os.path.join(engine._spill, "copies.duckdb")) is (large == 0)
+            assert os.stat(engine._spill).st_mode & 0o077 == 0
+            asked = exp.select(*made).from_(trees.table(people._preparation.prepared.name))
+            found.append(sorted(zip(*engine.fetch(asked).values(), strict=True)))
+            spill = engine._spill
+        assert not os.path.exists(spill)
+    assert found[0] == found[1] == sorted(zip(*made.values(), strict=True))
 
 
 def test_many_files_and_patterns(tmp_path: Path) -> None:
@@ -279,7 +306,7 @@ def test_what_is_no_table_is_refused_in_words(source: Any, options: dict[str, An
         DuckDB(source, **options)
 
 
-@pytest.mark.parametrize("text", ["", "a,a\n1,2\n", "a,\n1,2\n", "\xff\xfe"])
+@pytest.mark.parametrize("text", ["", "a,a\n1,2\n", "a,,b\n1,2,3\n", "\xff\xfe"])
 def test_headers_that_name_no_columns(tmp_path: Path, text: str) -> None:
     (tmp_path / "x.csv").write_bytes(text.encode("latin-1"))
     with pytest.raises(DataError):
@@ -335,9 +362,12 @@ def test_long_queries_print_no_progress_into_our_output() -> None:
     assert DuckDB(pa.table({"a": [1]}))._connection.execute(asked).fetchone() == (False,)
 
 
-@pytest.mark.parametrize("kind", ["parquet", "csv", "frame", "duckdb"])
-def test_a_locked_connection_reaches_nothing_else(tmp_path: Path, kind: str) -> None:
+@pytest.mark.parametrize("kind", ["parquet", "csv", "frame", "duckdb", "large parquet"])
+def test_a_locked_connection_reaches_nothing_else(tmp_path: Path, kind: str, monkeypatch: pytest.MonkeyPatch) -> None:
     """Run on the private connection itself, as if a condition had got through."""
+    if kind == "large parquet":
+        kind = "parquet"
+        monkeypatch.setattr("epsilons.engines.duckdb._LARGE", 0)
     outside = tmp_path / "outside"
     outside.mkdir()
     (outside / "secret.csv").write_text("a\n1\n")

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import json
 import shutil
 from collections.abc import Iterator
@@ -253,6 +254,36 @@ def test_a_level_chosen_at_the_edge_of_a_period_brings_no_second_grant_of_it(boo
             assert {less.statement(one).left for one in (5, 8, 11)} == {0.1 * NANO}
             assert less.statement(8).term == ("month", "2027-01", 0.5 * NANO)  # as much as was spent, not as it means
             assert less.statement(2).term == ("year", "2027", 0.75 * NANO)
+
+
+@pytest.mark.parametrize("terms", [{}, {"measure": "zcdp", "delta": 1e-6}], ids=["pure", "zcdp"])
+def test_who_withdraws_and_comes_back_has_no_second_grant_of_a_period(
+    book: Ledger, clock: Clock, terms: dict[str, Any]
+) -> None:
+    """In whichever order, at whatever hour, by a clock that goes back: what is charged in a month fits one grant."""
+
+    def try_to_ask(share: float) -> None:
+        with contextlib.suppress(BudgetExceeded):
+            ask(people, share)
+
+    with register(book, confirm=True, **terms) as people:
+        most = people.statement(1).granted  # of a year, which is twice that of a month
+        assert most is not None
+        for moment in ("2026-11-16", "2026-11-30T23:59:59", "2026-12-01", "2026-11-30", "2026-12-01T00:00:01"):
+            clock.set(moment)
+            for level in ("monthly", "yearly", "strict", "monthly"):
+                people.withdraw([2])
+                try_to_ask(0.01)
+                people.set_level({2: level})
+                try_to_ask(1.0)
+        uses = people.statement(2).uses
+        assert sum(use.charge for use in uses) <= most, "all that a year, or for good, grants"
+        assert people.statement(2).left == 0
+        clock.set("2027-01-01")
+        try_to_ask(1.0)
+        january = sum(use.charge for use in people.statement(2).uses) - sum(use.charge for use in uses)
+        assert 0 < january <= people.statement(2).granted  # type: ignore[operator]
+        book.verify()
 
 
 def test_nothing_is_renewed_without_that_consent(book: Ledger, clock: Clock) -> None:

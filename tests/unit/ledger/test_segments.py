@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import hashlib
+import itertools
 from collections.abc import Iterator
 from random import Random
 from typing import Any
@@ -11,7 +13,7 @@ import pytest
 
 import epsilons.ledger
 from epsilons.errors import LedgerError
-from epsilons.ledger import order, segments
+from epsilons.ledger import order, roster, segments
 from epsilons.ledger.segments import Entries
 from support.ledgers import person
 
@@ -127,6 +129,26 @@ def test_digests_that_agree_in_their_first_half_are_told_apart() -> None:
     assert order.locate(known, known[:0]).tolist() == []
 
 
+def test_pieces_that_are_sorted_each_are_merged_by_digest_and_then_by_line(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Also where later pieces are about earlier lines, where people agree in 64 bits, and where nothing is sorted."""
+    random = np.random.default_rng(7)
+    known = np.frombuffer(b"".join([*PEOPLE, *(PEOPLE[0][:8] + bytes([end]) * 8 for end in range(1, 5))]), "S16")
+    for runs, pieces, rising in itertools.product((0, 64), (1, 2, 5), (True, False)):
+        monkeypatch.setattr(order, "_RUNS", runs)
+        made = []
+        for piece in range(pieces):
+            people = known[random.integers(0, len(known), 60)]
+            lines = random.integers(0, 9, 60) + 10 * (piece if rising else pieces - piece)
+            sorted_ = np.lexsort((lines, people))
+            made.append((people[sorted_], lines[sorted_]))
+        people, lines = map(np.concatenate, zip(*made, strict=True))
+        for places in (np.arange(len(people)), random.permutation(len(people))):
+            some, at = people[places], lines[places]
+            found, expected = order.sort_by(some, at), np.lexsort((at, some))
+            assert some[found].tolist() == some[expected].tolist()
+            assert at[found].tolist() == at[expected].tolist()
+
+
 def test_a_part_out_of_order_does_not_add_up() -> None:
     """Neighbours of two cohorts in each other's place leave every cohort's people in order; they would not be found."""
     book = epsilons.ledger.open()
@@ -153,3 +175,32 @@ def test_entries_are_in_order_by_digest_and_then_by_line() -> None:
     assert Entries(alike, numbers, numbers).in_order()
     assert not Entries(alike, numbers[[1, 0, 2]], numbers).in_order()
     assert not Entries(alike[[2, 0, 1]], numbers, numbers).in_order()
+
+
+def test_what_is_done_piece_by_piece_is_what_is_done_at_once(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Looking up, splitting by few places or many, hashing some people, seeing that people stand in order."""
+    monkeypatch.setattr(order, "_PIECE", 7)
+    monkeypatch.setattr(roster, "_PIECE", 7)
+    random = np.random.default_rng(5)
+    people = np.sort(np.frombuffer(random.bytes(16 * 50), "S16"))
+    for count in (1, 3, 16, 17, 40):
+        places = random.integers(0, count, 50).astype(np.uint8)
+        members = [np.flatnonzero(places == place).tolist() for place in range(count)]
+        assert [some.tolist() for some in order.split(places, count)] == members
+        values = random.integers(-9, 9, count)
+        assert order.pick(values, places).tolist() == values[places].tolist()
+        for some in (np.flatnonzero(places == 0), np.arange(0)):
+            assert roster.hash_people(people, some) == hashlib.sha256(people[some].tobytes()).hexdigest()
+    assert roster.hash_people(people) == hashlib.sha256(people.tobytes()).hexdigest()
+    assert order.sort_by(people) == slice(None)
+    for place in range(49):  # also where one piece ends and the next begins
+        swapped = people.copy()
+        swapped[[place, place + 1]] = people[[place + 1, place]]
+        assert swapped[order.sort_by(swapped)].tolist() == people.tolist()
+
+
+@pytest.mark.parametrize(("largest", "size"), [(0, 1), (127, 1), (128, 2), (32_767, 2), (32_768, 4), (1 << 31, 8)])
+def test_few_bytes_hold_the_largest_number_and_minus_one(largest: int, size: int) -> None:
+    held = order.in_few_bytes([-1, 0, largest])
+    assert held.tolist() == [-1, 0, largest]
+    assert held.itemsize == order.in_few_bytes(np.zeros(3, int), largest).itemsize == size

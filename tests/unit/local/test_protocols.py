@@ -18,6 +18,7 @@ from epsilons.local import (
 )
 from epsilons.local.base import PROTOCOLS as KINDS
 from epsilons.local.base import protocol_from
+from epsilons.local.estimate import Combination
 from epsilons.noise.entropy import as_ball, working_precision
 from epsilons.testing import seeded
 
@@ -203,7 +204,7 @@ def test_sampling_only_says_why_nothing_can_be_estimated() -> None:
 
 def test_weights_are_inverse_to_variances_and_add_up() -> None:
     protocol = PersonalResponse([0.2] * 500 + [1.0] * 300 + [2.0] * 200)
-    weights = protocol.weights()
+    weights = protocol.weights(assume="unrelated")
     assert weights @ np.array(protocol.levels.sizes) == pytest.approx(1)
     variances = np.array([math.exp(e) / math.expm1(e) ** 2 for e in (0.2, 1.0, 2.0)])
     assert weights * (variances + 0.25) == pytest.approx(weights[0] * (variances[0] + 0.25))
@@ -225,6 +226,30 @@ def test_claiming_the_smallest_epsilon_moves_least_and_the_rest_is_capped() -> N
         lonely.weights(cap=least * 0.99)
     with pytest.raises(PlanError, match="counts alike"):
         lonely.weights(assume="nothing", cap=5)
+
+
+@pytest.mark.parametrize("related", [0.1, 0.3, 1.0])
+def test_weights_of_related_levels_are_nearly_the_best(related: float) -> None:
+    """Against many random weights: of the error at the density, with what levels that lie apart may add."""
+    random, density = np.random.default_rng(8), 0.3
+    sizes, noise = np.array([300.0, 200, 100]), np.array([40.0, 4.0, 0.3])
+    luck = density * (1 - density)
+
+    def error(weights: Any) -> Any:
+        people = np.repeat(weights, sizes.astype(int), axis=-1)
+        apart = np.abs(people - np.median(people, axis=-1, keepdims=True)).sum(axis=-1)
+        return (weights**2 @ (sizes * (noise + luck))) + related**2 * luck * apart**2
+
+    tried = random.dirichlet((1, 1, 1), 20_000) / sizes
+    found = Combination.best(sizes, noise, related, density)
+    assert float(sizes @ found.weights) == pytest.approx(1)
+    assert error(found.weights) < 1.05 * error(tried).min()
+    assert error(Combination.best(sizes, noise, 0.0, density).weights) > (1 + related**2) * error(found.weights)
+    ends = (Combination.best(sizes, noise, assumed, density) for assumed in (0.0, math.inf))
+    assert [one.weights.tolist() for one in ends] == [
+        pytest.approx((1 / (noise + luck) / (sizes @ (1 / (noise + luck)))).tolist()),
+        [1 / 600] * 3,
+    ]
 
 
 @pytest.mark.parametrize("assume", ["unrelated", "nothing"])

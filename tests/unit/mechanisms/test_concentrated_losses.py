@@ -36,7 +36,7 @@ from support.small_worlds import ROSTERS
 
 MECHANISMS = sorted(list_mechanisms())
 SUMS = ("count", "sum", "mean", "variance", "histogram")
-ORDERED = ("median", "quantile", "min", "max", "kth_largest")
+ORDERED = ("median", "quantile", "min", "max", "kth_largest", "mode", "top")
 #: Less than the square of a standard deviation 5% small.
 TIGHT = 0.95**2 + 0.01
 

@@ -673,7 +673,7 @@ BAD: dict[str, tuple[type[eps.EpsilonsError], str, Callable[[], object]]] = {
     ),
     "groups of nothing": (
         PreferenceError,
-        "An epsilon of 0 is not allowed",
+        "Each is larger than 0, and the i-th one holds for groups of i people",
         lambda: eps.count(VALUES, privacy="group", group_epsilons=[1.0, 0.0]),
     ),
     "no epsilons": (PreferenceError, "There are no epsilons", lambda: eps.count(VALUES, privacy="individual")),

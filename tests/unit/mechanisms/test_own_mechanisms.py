@@ -310,7 +310,15 @@ def test_a_subclass_serves_nothing_that_its_family_does_not(kind: type[Mechanism
     """Whatever it says of itself: all families, all statistics, any number of values, another kind of privacy."""
 
     class Boasting(kind):  # type: ignore[misc, valid-type]
-        families: ClassVar[tuple[str, ...]] = ("linear", "ratio", "variance", "regression", "order", "unbounded")
+        families: ClassVar[tuple[str, ...]] = (
+            "linear",
+            "ratio",
+            "variance",
+            "regression",
+            "order",
+            "unbounded",
+            "choice",
+        )
         statistics: ClassVar[tuple[str, ...] | None] = None
         needs_public_count: ClassVar[bool] = False
         privacy: ClassVar[str] = kind.privacy

@@ -253,7 +253,8 @@ def arguments_of(name: str) -> dict[str, Any]:
     known = {"bounds": (0, 50), "q": 0.7, "edges": [0, 20, 50], "bounds_X": (0, 50), "bounds_y": (0, 50)}
     known["bounds_x"] = (0, 50)
     found = {key: value for key, value in known.items() if key in own}
-    return found | ({"classes": (0, 1)} if "classes" in own else {})
+    found |= {"among": [0, 1, 2]} if "among" in own else {}
+    return found | ({"k": 2} if name == "top" else {}) | ({"classes": (0, 1)} if "classes" in own else {})
 
 
 def data_of(name: str) -> tuple[Any, ...]:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import json
 from collections.abc import Iterator
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -13,7 +14,7 @@ import pytest
 from epsilons.collection.reports import write_reports
 from epsilons.service import aggregator as routes
 from epsilons.service.aggregator import ROUTES, AggregatorApp
-from support.collections_world import World, dump, paper_survey, sqlite_urls, survey
+from support.collections_world import World, dump, fill, paper_survey, sqlite_urls, survey
 
 TOKEN = "5" * 64
 
@@ -97,7 +98,7 @@ def test_without_the_token_nothing_but_owners_ways_is_open(here: tuple[World, Cl
     before = dump(world.stores[0])
     closed = 0
     for route in ROUTES:
-        where = route.path.replace("([0-9a-f]{64})", world.collection.id.hex()).replace("([0-9]{1,3})", "1")
+        where = fill(route, world.collection.id, 1)
         for token in (None, "", TOKEN[:-1], TOKEN + "5", "é"):
             if route.token:
                 reply = client(route.method, where, b"{}", token=token)
@@ -126,10 +127,7 @@ def test_oversized_requests(here: tuple[World, Client], monkeypatch: pytest.Monk
     before = dump(world.stores[0])
     where = path(world, "/reports")
     body = write_reports(world.client.reports([1] * 3)[0][0])
-    small = [
-        routes.Route(one.method, one.path, one.handle, one.token, 64 if one.path.endswith("reports") else one.most)
-        for one in ROUTES
-    ]
+    small = [replace(one, most=64 if one.path.endswith("reports") else one.most) for one in ROUTES]
     monkeypatch.setattr(routes, "ROUTES", small)
     # Said beforehand, said wrongly, or not said at all.
     refused(world, client("POST", where, body, token=None), 413, before)

@@ -91,13 +91,18 @@ def test_what_is_charged_and_left_is_told_in_rho(here: Gateway, held: dict[str, 
     assert "Yes, ask it: ρ " in page
     left = rows_of(page, "Cost, and questions like this one that are left")
     assert [row[0] for row in left] == ["strict", "standard", "open"]
-    assert all(float(row[2]) > 0 and int(row[4].replace(",", "")) >= 1 for row in left)
+    assert all(re.fullmatch(r"[\d.e-]+ \((10|[0-9.]+)%\)", row[2]) for row in left), "rho, and its part of a grant"
+    assert all(int(row[4].replace(",", "")) >= 1 for row in left)
     assert "What people were charged at most, in rho" in look(here, "/data/rho/answers/1", held["analyst"])
-    told = "What is left is told in rho, which adds up where epsilons do not, with a delta of 1e-06."
+    told = "Charges and what is left are in rho, which adds up where epsilons do not; in brackets: of the grant."
     assert told in look(here, "/data/rho", held["analyst"])
     steward = look(here, "/steward/rho", held["steward"])
     assert told in steward
-    assert "rho used</th>" in steward
+    assert "epsilon used</th>" in steward, "quotas are told in epsilon, whatever is counted"
+    assert "least left, rho" in steward
+    used = re.search(r">rho</a>.*?has spent (\d+)% of what they allowed", look(here, "/steward", held["steward"]), re.S)
+    assert used is not None
+    assert used[1] == "10"
     assert [row[0] for row in rows_of(steward, "levels of few people together")] == ["strict", "standard", "open"]
     assert "standard: 10%" in steward, "the chart has a line for each level, by its name"
     facts = here("GET", "/v1/datasets/rho", key=held["analyst"]).document
@@ -232,3 +237,12 @@ def test_who_asks_sees_their_own_quota(here: Gateway, held: dict[str, str]) -> N
     told = here("GET", "/v1/datasets/yearly/remaining", key=held["analyst"]).document["quota"]
     assert (told["questions"], told["used_questions"]) == (9, 1)
     assert "Your quota" not in look(here, "/data/yearly/ask", held["steward"], **_QUESTION)
+
+
+def test_answers_in_rho_are_shown_also_where_somebody_is_public(here: Gateway, held: dict[str, str]) -> None:
+    people = here.app.holdings["rho"].people
+    people.set_level({"p8": "public"})
+    number = people.count(share=0.01, where="wage >= 1").number
+    page = look(here, f"/data/rho/answers/{number}", held["analyst"])
+    assert ["public", "0"] in rows_of(page, "What people were charged at most, in rho")
+    assert "charged, rho" in str(people.answers()[number or 0].sheets()[1])

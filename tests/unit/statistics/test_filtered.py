@@ -306,7 +306,7 @@ def test_a_sum_around_zero_is_never_worse_than_a_centred_sum_and_a_count() -> No
 #: One person of every kind, and public.
 EPSILONS = (0.2, 1.0, 3.0, math.inf)
 #: Who serves filtered sums; the other mechanisms need a public number of values.
-SERVING = ["minimum", "robust", "sample", "stretching", "threshold", "weighted"]
+SERVING = ["minimum", "mixed", "robust", "sample", "stretching", "threshold", "weighted"]
 
 
 def test_who_serves_filtered_questions() -> None:
@@ -316,7 +316,7 @@ def test_who_serves_filtered_questions() -> None:
     assert serving == SERVING
 
 
-@pytest.mark.parametrize("mechanism", [n for n in SERVING if n != "sample"])
+@pytest.mark.parametrize("mechanism", [n for n in SERVING if n not in ("sample", "mixed")])  # test_mixed_rows.py
 def test_nobody_with_several_rows_loses_more_than_they_are_charged(mechanism: str) -> None:
     """A discrete Laplace's largest log-ratio is distance times inverse scale: exact, in fractions, over all pairs."""
     levels, refused = roster_of(list(EPSILONS)).levels, 0

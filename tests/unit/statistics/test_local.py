@@ -13,11 +13,15 @@ import pytest
 from numpy.typing import NDArray
 
 from epsilons.errors import DataError, PlanError
+from epsilons.mechanisms.local_sensitivity import LocalCount, LocalTotal
 from epsilons.preferences import roster_of
 from epsilons.statistics import sensitivity
+from epsilons.statistics.base import Question
 from epsilons.statistics.count import Count
 from epsilons.statistics.histogram import Histogram
+from epsilons.statistics.moved import largest_by_level
 from epsilons.statistics.order import Order
+from epsilons.statistics.total import Sum
 from epsilons.statistics.unbounded import DEFAULT_STEP, UnboundedOrder
 from epsilons.summaries import arrays
 from epsilons.summaries.arrays import STEPS, ArrayPeople
@@ -142,10 +146,15 @@ def steps_of(data: Sequence[float]) -> NDArray[np.int64]:
     return arrays.centred_steps(np.array(data, float), (0.0, 10.0))
 
 
+def reaches_of(data: Sequence[float]) -> tuple[int, ...]:
+    """Of people at a level each."""
+    people = ArrayPeople.of(np.array(data, float), roster_of([1.0 + place for place in range(len(data))]))
+    return LocalTotal().reach(Question(Sum((0.0, 10.0)), privacy="individual"), people)
+
+
 def test_replacing_one_record_of_a_sum() -> None:
     for data in itertools.product(VALUES, repeat=2):
-        steps = steps_of(data)
-        reach = sensitivity.sum_reaches(steps, np.arange(2, dtype=np.uint8), 2)
+        steps, reach = steps_of(data), reaches_of(data)
         for person in range(2):
             moved = [steps_of(other).sum() - steps.sum() for other in replaced(data, [person], VALUES)]
             assert reach[person] == max(abs(int(move)) for move in moved), data
@@ -154,12 +163,13 @@ def test_replacing_one_record_of_a_sum() -> None:
 def test_missing_stands_at_the_centre_and_infinite_at_the_bound() -> None:
     steps = steps_of([NAN, INF, -INF, 5.0])
     assert steps.tolist() == [0, STEPS, -STEPS, 0]
-    assert sensitivity.sum_reaches(steps, np.arange(4, dtype=np.uint8), 4) == (STEPS, 2 * STEPS, 2 * STEPS, STEPS)
+    assert reaches_of([NAN, INF, -INF, 5.0]) == (STEPS, 2 * STEPS, 2 * STEPS, STEPS)
 
 
 def test_a_level_of_a_sum_has_the_reach_of_its_farthest_person() -> None:
-    steps, codes = np.array([3, -5, 4, 7]), np.array([1, 0, 1, 0], np.uint8)
-    assert sensitivity.sum_reaches(steps, codes, 2) == (STEPS + 7, STEPS + 4)
+    far, level = np.array([3, 7, 4, 8]), np.array([1, 0, 1, 0])
+    assert largest_by_level(far, level, 5, (2, 2)) == (8, 4)
+    assert largest_by_level(far, level, 5, (2, 3)) == (8, 5)
 
 
 @pytest.mark.parametrize("people", [1, 2, 3])
@@ -167,14 +177,15 @@ def test_replacing_the_records_of_a_group_in_a_sum(people: int) -> None:
     values = (0.0, 2.5, 8.0, 10.0, NAN)
     total = cache(lambda data: int(steps_of(data).sum()))
     for data in itertools.product(values, repeat=people):
-        steps = steps_of(data)
         for size in range(1, people + 2):
             moved = [
                 abs(total(tuple(other)) - total(data))
                 for group in itertools.combinations(range(people), min(size, people))
                 for other in replaced(data, group, values)
             ]
-            assert sensitivity.group_sum_reach(steps, size) == max(moved), (data, size)
+            asked = Question(Sum((0.0, 10.0)), privacy="group")
+            made = ArrayPeople.of(np.array(data, float), roster_of([1.0] * people))
+            assert LocalTotal().group_reach(asked, made, size) == max(moved), (data, size)
 
 
 # Counts and histograms -----------------------------------------------------------------------------------------------
@@ -205,15 +216,16 @@ def test_replacing_records_of_counts_never_moves_more_than_the_public_reach(name
                     moved = int(np.abs(tallied(tuple(other)) - here).sum())
                     largest[size] = max(largest[size], moved)
     # Not merely a bound: some data set attains it, for every size of group.
-    cells = statistic.parts[0].cells
-    assert largest[1:].tolist() == [sensitivity.count_reach(cells, people, size) for size in range(1, people + 2)]
+    made, asked = ArrayPeople.of([0.0] * people, roster_of([1.0] * people)), Question(statistic, privacy="group")
+    found = [LocalCount().group_reach(asked, made, size) for size in range(1, people + 2)]
+    assert largest[1:].tolist() == found
 
 
 def test_anyone_moves_a_count_by_one_whatever_the_data() -> None:
     for data in itertools.product((0.0, 1.0), repeat=4):
         for person in range(4):
             moved = [abs(int(tally(Count(), o)[0] - tally(Count(), data)[0])) for o in replaced(data, [person], (0, 1))]
-            assert max(moved) == sensitivity.count_reach(1, 4) == 1
+            assert max(moved) == 1
 
 
 # The k-th largest without bounds -------------------------------------------------------------------------------------

@@ -269,7 +269,6 @@ def test_words_that_contradict_are_refused_on_both_fronts() -> None:
         ("median", {"mechanism": "smooth-sensitivity"}),
         ("mean", {"mechanism": "mixed"}),
         ("mean", {"mechanism": "robust"}),
-        ("mean", {"privacy": "individual"}),
         ("median", {"privacy": "individual", "mechanism": "local-sensitivity"}),
         ("kth_largest", {"privacy": "individual", "k": 2}),
     ],

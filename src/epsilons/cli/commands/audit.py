@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from html import escape
 from pathlib import Path
 from typing import Any
@@ -17,6 +18,7 @@ from epsilons.cli.options import Listed
 from epsilons.cli.output import as_json as json_flag
 from epsilons.cli.output import note, print_json, progress, write
 from epsilons.errors import PlanError
+from epsilons.guarantee import NEIGHBORS
 from epsilons.plots import draw_svg
 
 #: What is asked of each statistic; missing values stand at the centre, so that every mechanism serves it.
@@ -28,31 +30,46 @@ ASKED: dict[str, dict[str, Any]] = {
     "median": {"bounds": (0, 4), "missing": "center"},
     "min": {"bounds": (0, 4), "missing": "center"},
     "histogram": {"edges": (0, 1, 2)},
+    "mode": {"among": ("a", "b", "c")},
+    "top": {"among": ("a", "b", "c"), "k": 2},
+    "linear_regression": {"bounds_X": (-1, 1), "bounds_y": (-1, 1)},
+    "logistic_regression": {"bounds_X": (-1, 1)},
+    "covariance": {"bounds_x": (-1, 1), "bounds_y": (-1, 1)},
 }
 _EPSILONS = Listed("A,B,...", float, "numbers with commas between them, such as 0.5,1,2")
 _MOST_PEOPLE, _ABC = 4, ["a", "b", "c"]
+#: Of which two people have data sets enough.
+_DEAR = ("histogram", "variance", "linear_regression", "logistic_regression", "covariance")
 _STYLE = "body{font-family:sans-serif;margin:2em auto;max-width:60em}td,th{padding:.15em .8em;text-align:left}"
 
 
 @click.command()
 @click.argument("statistics", nargs=-1, type=click.Choice([*ASKED, "functions", "tables"]), metavar="[PART]...")
 @click.option("--epsilons", type=_EPSILONS, default="0.5,1,2", show_default=True, help="Of up to four made-up people.")
+@click.option("--delta", type=float, help="Of concentrated accounts: (epsilon, delta) and rho instead of epsilons.")
 @click.option("--draws", type=click.IntRange(200), default=200, show_default=True, help="Of tables and transcripts.")
 @click.option("--out", type=click.Path(dir_okay=False, path_type=Path), help="A page (HTML) of all that was found.")
 @json_flag
 def audit(
-    statistics: tuple[str, ...], epsilons: tuple[float, ...], draws: int, out: Path | None, as_json: bool
+    statistics: tuple[str, ...],
+    epsilons: tuple[float, ...],
+    delta: float | None,
+    draws: int,
+    out: Path | None,
+    as_json: bool,
 ) -> None:
     """Try to break the promise of every mechanism, on made-up people.
 
-    PARTS are names of statistics, functions (eps.select and eps.noisy) or tables (a question on a table and a whole
-    adaptive transcript, each through a ledger: some minutes); all but tables if left out. Statistics and functions are
-    audited exactly, over all data sets of a few people, tables from draws. It fails (status 5) if anything is refuted.
+    PARTS are names of statistics and models, functions (eps.select and eps.noisy) or tables (a question on a table and
+    whole adaptive transcripts, in epsilons and in rho, each through a ledger: some minutes); all but tables if left
+    out. All but tables are audited exactly, over data sets of a few people; tables from draws. It fails (status 5) if
+    anything is refuted.
 
     \b
     Examples:
       epsilons audit
       epsilons audit count tables --out audit.html
+      epsilons audit mean linear_regression --delta 1e-6
     """
     if not 1 <= len(epsilons) <= _MOST_PEOPLE:
         raise PlanError(f"An audit is of 1 to {_MOST_PEOPLE} people.", rule="All their data sets are enumerated.")
@@ -60,9 +77,13 @@ def audit(
     found: dict[str, Audit] = {}
     with progress() as bar:
         shown = bar.add_task("Auditing", total=len(parts))
-        for part in parts:
-            found[part] = audit_part(part, list(epsilons), draws)
-            bar.advance(shown)
+        for number, part in enumerate(parts):
+
+            def step(done: float, number: int = number) -> None:
+                bar.update(shown, completed=number + done)
+
+            found[part] = audit_part(part, list(epsilons), draws, delta, step)
+            step(1.0)
     if as_json:
         print_json({part: one.to_dict() for part, one in found.items()})
     else:
@@ -75,21 +96,32 @@ def audit(
         raise PlanError(f"Refuted: {', '.join(refuted)}.", rule="Somebody may lose more than they are charged.")
 
 
-def audit_part(part: str, epsilons: list[float], draws: int) -> Audit:
+def audit_part(
+    part: str, epsilons: list[float], draws: int, delta: float | None, step: Callable[[float], None]
+) -> Audit:
     """What is found of a statistic by all its mechanisms under both relations, of functions, or of another front."""
     if part == "tables":
         from epsilons.dataset.audited import audit_tables
 
         return audit_tables(draws)
-    both = ("absent", "replace")
     if part == "functions":
-        votes = [audit_promise(select, epsilons, domain=_ABC, options=_ABC, neighbors=one) for one in both]
-        given: dict[str, Any] = {"function": _total, "sensitivity": 3, "step": 1, "whole": True}
-        sums = [audit_promise(noisy, epsilons, domain=[0, 1, 3], neighbors=one, **given) for one in both]
-        return votes[0] + votes[1] + sums[0] + sums[1]
-    people = epsilons[:2] if part in ("histogram", "variance") else epsilons
-    one, other = (audit_promise(part, people, neighbors=neighbors, **ASKED[part]) for neighbors in both)
-    return one + other
+        given: dict[str, Any] = {"function": _total, "sensitivity": 3, "step": 1, "whole": True, "delta": delta}
+        found = [audit_promise(noisy, epsilons, domain=[0, 1, 3], neighbors=one, **given) for one in NEIGHBORS]
+        if delta is None:  # a choice has none
+            found += [audit_promise(select, epsilons, domain=_ABC, options=_ABC, neighbors=one) for one in NEIGHBORS]
+        return sum(found, Audit(()))
+    people = epsilons[:2] if part in _DEAR else epsilons
+
+    def tell(half: int) -> Callable[[int, int], None]:
+        return lambda done, of: step((half + done / of) / 2)
+
+    return sum(
+        [
+            audit_promise(part, people, neighbors=one, delta=delta, progress=tell(half), **ASKED[part])
+            for half, one in enumerate(NEIGHBORS)
+        ],
+        Audit(()),
+    )
 
 
 def _total(values: Any) -> float:

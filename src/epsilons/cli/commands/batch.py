@@ -9,7 +9,7 @@ import click
 
 from epsilons.cli import options, output
 from epsilons.cli.commands.statistics import COMMANDS as ALONE
-from epsilons.cli.commands.statistics import may_ask
+from epsilons.cli.commands.statistics import ask_all
 from epsilons.statistics.catalogue import CATALOGUE
 
 #: What a whole batch says once, and none of its questions.
@@ -45,17 +45,7 @@ def batch(
         for text in told:
             name, given = _read(text, dataset)
             asked.add(name, **options.read_arguments(CATALOGUE[name], given, people))
-        if dry_run:
-            output.print_json(asked.plan().to_dict()) if as_json else output.write(str(asked.plan()))
-            return None
-        if not may_ask(asked, yes):
-            return 1
-        answers, stored = output.ask_once(people, asked.ask)
-        if as_json:
-            output.print_answers(people.remaining(), answers, stored)
-        else:
-            output.show_apart(people.remaining(), answers, stored, verbose)
-    return None
+        return ask_all(people, asked, output.show_apart, dry_run, yes, verbose, as_json)
 
 
 def _read(text: str, dataset: str) -> tuple[str, dict[str, Any]]:

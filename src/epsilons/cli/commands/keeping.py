@@ -11,6 +11,7 @@ import click
 
 from epsilons.cli.ledgers import UNSAID, find_address, on_a_ledger, open_ledger, open_verified
 from epsilons.cli.output import note, print_json, write
+from epsilons.storage import show_address
 
 _BACK_UP = "python -c \"from epsilons import ledger; \\\n    ledger.open('sqlite:///try.ledger').copy('try.backup')\""
 
@@ -67,17 +68,18 @@ def restore(file: str, as_json: bool, yes: bool, place: str | None, named: str |
 @click.argument("target")
 @on_a_ledger("move elsewhere.ledger try.ledger")
 def move(target: str, as_json: bool, place: str | None, named: str | None, anchor: str | None) -> None:
-    """Take a ledger to another file, TARGET. The old one stays as it is, and is refused from then on.
+    """Take a ledger to another file or database, TARGET. The old one stays as it is, and is refused from then on.
 
-    Interrupted, the same command finishes it. Snapshots of datasets are looked for where they are: register again if
-    they moved, too.
+    Interrupted, the same command finishes it. Snapshots of datasets stay where they are, and are found from the new
+    place.
     """
     from epsilons.ledger.moving import move
 
     address = target if "://" in target else f"sqlite:///{os.path.abspath(target)}"
     with closing(move(find_address(place, named)[0], address, anchor)) as ledger:
         line = ledger.verify().entries
-    print_json({"ledger": ledger.id, "entries": line, "place": address}) if as_json else write(f"Moved to {target}.")
+    shown = show_address(address)
+    print_json({"ledger": ledger.id, "entries": line, "place": shown}) if as_json else write(f"Moved to {shown}.")
 
 
 @click.command()

@@ -28,6 +28,7 @@ from epsilons.cli.output import (
 )
 from epsilons.display import show_count, show_key, text_table
 from epsilons.errors import EpsilonsError
+from epsilons.measure import PLAIN, Measure
 from epsilons.storage import show_address
 from epsilons.storage.files import open_private
 
@@ -96,7 +97,7 @@ def show(as_json: bool, **where: Any) -> None:
         print_json(tell_levels(left)) if as_json else _show_levels(left)
         return
     with _open_of(**where) as (ledger, dataset):
-        left = ledger.remaining(dataset)
+        left = ledger.remaining(dataset, present=bool(ledger.count("registrations")))
         left = replace(left, names=name_grants(ledger.levels(), left.measure))
         document = tell_state(ledger, left, dataset)
     print_json(document) if as_json else _show_state(document, left)
@@ -109,8 +110,9 @@ def history(as_json: bool, **where: Any) -> None:
     from epsilons.dataset.accounts import tell_past
 
     with _open_of(**where) as (ledger, dataset):
-        document = [tell_past(past) for past in ledger.history(dataset)]
-    print_json(document) if as_json else _show_history(document)
+        several = ledger.history(dataset)
+    document = [tell_past(past) for past in several]
+    print_json(document) if as_json else _show_history(document, several[-1].measure if several else PLAIN)
 
 
 @command.command()
@@ -180,6 +182,9 @@ def quota(analyst: str, epsilon: float | None, questions: int | None, as_json: b
         set_quota(ledger, analyst, epsilon, questions)
         quotas = tell_quotas(ledger)
     print_json(quotas) if as_json else _show_quotas(quotas)
+    limited = epsilon is not None or questions is not None
+    if limited and not any(one["used_questions"] for one in quotas if one["analyst"] == analyst):
+        note("Nobody has asked by this name yet. It limits who asks with a key of exactly this name, or --analyst.")
 
 
 @command.command()
@@ -290,7 +295,8 @@ def _show_state(document: Mapping[str, Any], left: Remaining) -> None:
     about = f", dataset {document['dataset']}" if document["dataset"] else ""
     write(f"Ledger {document['ledger']}{about}\n")
     _show_levels(left)
-    write(f"Public: {document['public']:,}. Withdrawn: {document['withdrawn']:,}.")
+    gone = f" On no roster now, and not counted: {document['gone']:,}." if "gone" in document else ""
+    write(f"Public: {document['public']:,}. Withdrawn: {document['withdrawn']:,}.{gone}")
     if document["quotas"]:
         write("")
         _show_quotas(document["quotas"])
@@ -306,7 +312,7 @@ def _show_quotas(quotas: Sequence[Mapping[str, Any]]) -> None:
 
 def _show_levels(left: Remaining) -> None:
     (sheet,) = left.sheets()
-    write(f"{text_table(sheet.head, sheet.rows, width())}\n{sheet.notes[0]}")
+    write("\n".join([text_table(sheet.head, sheet.rows, width()), sheet.notes[0], *left.measure.notes]))
 
 
 def _show_table(head: Sequence[str], rows: Sequence[Sequence[Any]]) -> None:
@@ -315,16 +321,19 @@ def _show_table(head: Sequence[str], rows: Sequence[Sequence[Any]]) -> None:
     write(text_table(head, [[kinds.get(type(cell), show_key)(cell) for cell in row] for row in rows], width()))
 
 
-def _show_history(document: Sequence[Mapping[str, Any]]) -> None:
+def _show_history(document: Sequence[Mapping[str, Any]], measure: Measure) -> None:
     analysts = ["analyst"] if any(line["analyst"] for line in document) else []
     rows = []
     for line in document:
-        charges = [f"{charge['charged']:.6g} of {charge['epsilon']:.6g}" for charge in line["charges"]]
+        paid = [(charge["epsilon"], charge["charged"]) for charge in line["charges"]]
+        parts = ["" if measure.delta is None else f" ({100 * measure.part(*one):.3g}%)" for one in paid]
+        charges = [f"{one:.6g}{part} of {granted:.6g}" for (granted, one), part in zip(paid, parts, strict=True)]
         if len(charges) > _MOST_CHARGES:
             charges[_MOST_CHARGES:] = [f"{len(charges) - _MOST_CHARGES} more"]
         when, question = line["at"][:16].replace("T", " "), line["description"] or line["kind"]
         rows.append((line["release"], when, question, line["state"], *map(line.get, analysts), ", ".join(charges)))
-    _show_table(("release", "when", "question", "state", *analysts, "charged of what was granted then"), rows)
+    charged = f"charged{'' if measure.delta is None else ' in rho'} of what was granted then"
+    _show_table(("release", "when", "question", "state", *analysts, charged), rows)
     _show_mark(document[-1]["not_dp_since"] if document else None)
 
 

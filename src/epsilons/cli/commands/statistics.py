@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import textwrap
+from collections.abc import Callable
 from contextlib import suppress
 from decimal import ROUND_CEILING, Context
 from typing import TYPE_CHECKING, Any
@@ -55,12 +56,11 @@ def _agreed(people: Dataset | RemoteDataset, entry: Entry, asked: dict[str, Any]
     """Whether a question may be charged: with its price, where it has one. What is stored or on the roster is free."""
     from epsilons.dataset.attempt import NothingToPlanError
 
-    find = getattr(people, "_find", None)
-    if find is not None and find(read_call(entry, TABLES, (), asked)) is not None:
-        return True
     about, named = "target" if entry.model else "column", dict(asked)
     named.pop("fresh", None)
     try:
+        if people._is_answered(read_call(entry, TABLES, (), asked)):
+            return True
         plan = people.plan(entry.name, named.pop(about, None), **named, past=False)
     except NothingToPlanError:
         return True
@@ -138,30 +138,32 @@ def sql(
         asked = options.read_arguments(None, given, people)
         batch = people.batch(share)
         batch.sql(query, bounds=bounds, keys=asked.pop("by", None), **asked)
-        if dry_run:
-            output.print_json(batch.plan().to_dict()) if as_json else output.write(str(batch.plan()))
-            return None
-        if not may_ask(batch, yes):
-            return 1
-        answers, stored = output.ask_once(people, batch.ask)
-        if as_json:
-            output.print_answers(people.remaining(), answers, stored)
-        else:
-            output.show_answers(people.remaining(), answers, stored, verbose)
+        return ask_all(people, batch, output.show_answers, dry_run, yes, verbose, as_json)
+
+
+def ask_all(
+    people: Any, batch: Batch, show: Callable[..., None], dry_run: bool, yes: bool, verbose: bool, as_json: bool
+) -> int | None:
+    """Ask the questions of a batch, or plan them, and print what comes back; 1 where no yes was said."""
+    if dry_run:
+        output.print_json(batch.plan().to_dict()) if as_json else output.write(str(batch.plan()))
+        return None
+    if not _may_ask(batch, yes):
+        return 1
+    answers, stored = output.ask_once(people, batch.ask)
+    if as_json:
+        output.print_answers(people.remaining(), answers, stored)
+    else:
+        show(people.remaining(), answers, stored, verbose)
     return None
 
 
-def may_ask(batch: Batch, yes: bool) -> bool:
-    """Whether a batch may be charged; on a terminal its plan is shown, and a yes asked for, unless all is stored."""
-    if yes or not output.on_terminal() or _is_stored(batch):
+def _may_ask(batch: Batch, yes: bool) -> bool:
+    """Whether a batch may be charged; on a terminal its plan is shown, and a yes asked for, unless all is free."""
+    if yes or not output.on_terminal() or batch.is_answered():
         return True
-    return output.agree(str(batch.plan()))
-
-
-def _is_stored(batch: Batch) -> bool:
-    calls = getattr(batch, "_calls", None)
-    found = getattr(batch._people, "_find", None)
-    return found is not None and calls is not None and all(found(call) is not None for _, call in calls())
+    plan = batch.plan()
+    return not any(charge for _, charge in plan.to_dict()["charges"]) or output.agree(str(plan))
 
 
 @click.command(short_help="How far preferences and the values of a column are related at most.")

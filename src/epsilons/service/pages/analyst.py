@@ -39,11 +39,6 @@ def place_of(here: Holding) -> str:
     return f"/data/{quote(here.name, safe='')}"
 
 
-def name_unit(measure: Measure) -> str:
-    """In what charges are, as a word."""
-    return "epsilon" if measure.delta is None else "rho"
-
-
 def api_of(here: Holding) -> str:
     return f"/v1/datasets/{quote(here.name, safe='')}"
 
@@ -115,7 +110,7 @@ async def _show_question(app: GatewayApp, visit: Visit, here: Holding, refused: 
     def look() -> dict[str, Any]:
         people = here.refresh()
         found: dict[str, Any] = {"choices": list_choices(people._facts), "bounds": people._facts.bounds}
-        found |= {"quota": tell_quota(people.ledger, visit.holder.name), "unit": name_unit(people._facts.measure)}
+        found |= {"quota": tell_quota(people.ledger, visit.holder.name), "measure": people._facts.measure}
         try:
             document = read_question(asked, people)
             plan = _plan(people, document, visit.holder.name)
@@ -123,7 +118,8 @@ async def _show_question(app: GatewayApp, visit: Visit, here: Holding, refused: 
             return {**found, "plan": None, "why": keep_apart(error)}
         code = write_code(document, people, visit.origin)
         named = document["arguments"]
-        what = tell_question(plan["statistic"], named.get("column"), named.get("where", ""), list(named.get("by", ())))
+        column = named.get("column", named.get("target"))
+        what = tell_question(plan["statistic"], column, named.get("where", ""), list(named.get("by", ())))
         told = {"plan": plan, "why": None, "what": what, "code": code, "price": _price(plan, people._facts.measure)}
         return {**found, **told, "left": _tell_left(people, plan)}
 
@@ -148,8 +144,8 @@ def _asked_row(plan: Mapping[str, Any]) -> Any:
 
 
 def _price(plan: Mapping[str, Any], measure: Measure) -> str:
-    charges = [charge for _, charge in _asked_row(plan)["charges"] if charge]
-    return f"{SYMBOLS[measure.name]} {show_span(charges)} of each person used" if charges else "nothing"
+    charges = [(granted, charge) for granted, charge in _asked_row(plan)["charges"] if charge]
+    return f"{SYMBOLS[measure.name]} {measure.show(charges)} of each person used" if charges else "nothing"
 
 
 def _tell_left(people: Dataset, plan: Mapping[str, Any]) -> list[list[str]]:
@@ -163,7 +159,8 @@ def _tell_left(people: Dataset, plan: Mapping[str, Any]) -> list[list[str]]:
     for name, places in group_levels(called):
         those = [left.levels[place] for place in places]
         more = [often[one.granted] for one in those if one.granted in often]
-        spans = [show_span([costs[one.granted] for one in those]), show_span([one.average for one in those])]
+        amounts = [(one.epsilon, costs[one.granted]) for one in those], [(one.epsilon, one.average) for one in those]
+        spans = map(left.measure.show, amounts)
         rows.append([name, show(sum(one.people for one in those)), *spans, show_span(more) if more else "–"])
     return rows
 
@@ -189,6 +186,8 @@ async def _go_on(app: GatewayApp, visit: Visit, here: Holding, reply: Reply, que
     told = json.loads(reply.body)
     if reply.status == 200 and "release" not in told:  # a batch, which was asked from code
         return go_to(f"{place_of(here)}/answers")
+    if reply.status == 200 and told["release"].get("number") is None:  # from the roster, as the plan says
+        return go_to(f"{place_of(here)}/ask?{query}")
     if reply.status == 200:
         return go_to(f"{place_of(here)}/answers/{told['release']['number']}?{query}")
     if reply.status == 202:
@@ -265,7 +264,7 @@ def _tell_answer(people: Dataset, release: Release, visit: Visit) -> dict[str, A
         "head": sheet.head,
         "rows": sheet.rows,
         "charges": _tell_charges(people, release),
-        "unit": name_unit(release.guarantee.measure),
+        "measure": release.guarantee.measure,
         "code": code if "statistic" in visit.fields else [],
     }
 
@@ -275,4 +274,5 @@ def _tell_charges(people: Dataset, release: Release) -> list[list[str]]:
     there = {one.epsilon: one.people for one in people.describe().levels}
     paid = [(granted, spent) for granted, spent in release.charges.items() if granted in release.levels]
     named = [(release.levels[granted], there.get(granted, 0)) for granted, _ in paid]
-    return [[name, show_span([paid[place][1] for place in places])] for name, places in group_levels(named)]
+    show_paid = release.guarantee.measure.show
+    return [[name, show_paid(paid[place] for place in places)] for name, places in group_levels(named)]

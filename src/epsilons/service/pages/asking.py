@@ -18,15 +18,19 @@ from epsilons.statistics.catalogue import CATALOGUE, find_statistic
 
 #: The fields of a question, in the order of the form; everything else in an address is none of its.
 FIELDS = (
-    "statistic", "column", "low", "high", "q", "k", "cells", "where", "by", "keys", "and_by", "share", "mechanism",
+    "statistic", "column", "other", "low", "high", "other_low", "other_high", "q", "k", "cells", "where", "by", "keys",
+    "and_by", "share", "mechanism",
 )  # fmt: skip
-#: The statistics that the form asks; models have features, and are asked from code.
-STATISTICS = tuple(name for name, entry in CATALOGUE.items() if not entry.model)
+#: The statistics that the form asks; models of several features are asked from code.
+STATISTICS = tuple(name for name, entry in CATALOGUE.items() if entry.pair or not entry.model)
+#: What a question is about, in the order of a call.
+_COLUMNS = ("column", "target", "other")
 #: Into so many bins a histogram goes unless edges are given.
 _BINS = 10
 _AGGREGATES = {
     "count": "COUNT", "sum": "SUM", "mean": "AVG", "variance": "VAR_POP", "median": "MEDIAN", "quantile": "QUANTILE",
-    "min": "MIN", "max": "MAX",
+    "min": "MIN", "max": "MAX", "covariance": "COVAR_POP", "correlation": "CORR",
+    "mode": "MODE",
 }  # fmt: skip
 
 
@@ -35,26 +39,58 @@ def read_question(fields: Mapping[str, str], people: Dataset) -> dict[str, Any]:
     given = {name: fields[name].strip() for name in FIELDS if fields.get(name, "").strip()}
     entry, facts = find_statistic(given.get("statistic", "count")), people._facts
     own, column, named = entry.own(TABLES), given.get("column"), dict[str, Any]()
-    if column and not (entry.column == "optional" and entry.name == "count"):
+    if entry.pair:
+        named |= _read_pair(given, entry.name, facts)
+    elif column and not (entry.column == "optional" and entry.name == "count"):
         named["column"] = column
-    if "bounds" in own and ("low" in given or "high" in given):
-        known = facts.bounds.get(column or "", (None, None))
-        ends = [_number(given[one], one) if one in given else known[place] for place, one in enumerate(("low", "high"))]
-        if None in ends:
-            raise PlanError("Bounds are two numbers.", suggest="both of them, such as 0 and 100")
+    if "bounds" in own and not entry.pair and (ends := _read_bounds(given, ("low", "high"), column, facts)):
         named["bounds"] = ends
     if "q" in own:
-        found = [_number(word, "q") for word in given.get("q", "0.5").replace(";", " ").split()]
+        found = [_number(word, "q") for word in _split_numbers(given.get("q", "0.5"))]
         named["q"] = found[0] if len(found) == 1 else found
     if "k" in own:
-        named["k"] = _number(given.get("k", "2"), "k")
+        named["k"] = _number(given.get("k", str(own["k"].default)), "k")
     if "edges" in own:
         named |= _read_cells(given.get("cells", ""), column, people)
+    if "among" in own and (words := [word.strip() for word in given.get("cells", "").split(",") if word.strip()]):
+        named["among"] = [people.key(column or "", word) for word in words]
     named |= {"where": given["where"]} if "where" in given else {}
     named |= _read_groups(given, people)
     named["share"] = _number(given.get("share", "0.1"), "share")
     named |= {"mechanism": given["mechanism"]} if given.get("mechanism", "auto") != "auto" else {}
     return {"statistic": entry.name, "arguments": write_arguments(named)}
+
+
+def _split_numbers(text: str) -> list[str]:
+    """Numbers side by side, as 0.25, 0.5 or 0,25 0,5: a comma is a decimal sign between digits, where no point is."""
+    apart = text.replace(";", " ").replace(", ", " ")
+    return (apart.replace(",", " ") if "." in apart else apart).split()
+
+
+def _read_pair(given: Mapping[str, str], statistic: str, facts: TableFacts) -> dict[str, Any]:
+    """Two columns, and bounds by their names where they are not those that were declared."""
+    column, other = (given.get(name, "") for name in ("column", "other"))
+    if not column or not other:
+        raise PlanError(f"A {statistic} is one of two columns.", suggest="a column and a second column")
+    bounds = {
+        name: ends
+        for name, fields in ((column, ("low", "high")), (other, ("other_low", "other_high")))
+        if (ends := _read_bounds(given, fields, name, facts))
+    }
+    return {"target": column, "other": other, **({"bounds": bounds} if bounds else {})}
+
+
+def _read_bounds(
+    given: Mapping[str, str], fields: tuple[str, str], column: str | None, facts: TableFacts
+) -> list[Any] | None:
+    """What two fields say, an empty one as it was declared; None where both are empty."""
+    if not any(name in given for name in fields):
+        return None
+    known = facts.bounds.get(column or "", (None, None))
+    ends = [_number(given[name], "A bound") if name in given else known[place] for place, name in enumerate(fields)]
+    if None in ends:
+        raise PlanError("Bounds are two numbers.", suggest="both of them, such as 0 and 100")
+    return ends
 
 
 def _number(text: str, name: str) -> float:
@@ -107,7 +143,7 @@ def list_choices(facts: TableFacts) -> dict[str, Any]:
     """What the form offers."""
     columns = [one.name for one in facts.schema.values() if one.family != OTHER and one.name != facts.person]
     mechanisms = sorted(list_mechanisms())
-    offered = {"statistics": [(name, CATALOGUE[name].help) for name in STATISTICS]}
+    offered = {"statistics": STATISTICS, "pairs": [name for name in STATISTICS if CATALOGUE[name].pair]}
     return {**offered, "columns": columns, "grouping": sorted(facts.keys), "mechanisms": ["auto", *mechanisms]}
 
 
@@ -127,8 +163,9 @@ def write_code(document: Mapping[str, Any], people: Dataset, origin: str) -> lis
     query = _write_sql(document["statistic"], named, facts.person)
     if query is None:
         return told
-    beside = {name: value for name, value in named.items() if name not in ("column", "where", "by", "q", "bounds")}
-    beside |= {"bounds": {named["column"]: named["bounds"]}} if "bounds" in named else {}
+    beside = {name: value for name, value in named.items() if name not in (*_COLUMNS, "where", "by", "q", "bounds")}
+    if "bounds" in named:
+        beside["bounds"] = {named["column"]: named["bounds"]} if "column" in named else named["bounds"]
     by = named.get("by", ())
     beside |= (
         {"keys": dict(by) if isinstance(by, Mapping) else {name: _declared(name, people) for name in by}} if by else {}
@@ -147,14 +184,14 @@ def _write_python(dataset: str, origin: str, call: str, query: Sequence[str] = (
 
 def _write_argument(name: str, value: Any) -> str:
     value = tuple(value) if name == "bounds" and not isinstance(value, Mapping) else value
-    return repr(value) if name == "column" else f"{name}={value!r}"
+    return repr(value) if name in _COLUMNS else f"{name}={value!r}"
 
 
 def _write_sql(statistic: str, named: Mapping[str, Any], person: str) -> list[str] | None:
     """A query, part by part; None where SQL has no aggregate for it. A count is one of people."""
     if statistic not in _AGGREGATES or isinstance(named.get("q"), list):
         return None
-    inside = [_quote(named["column"])] if "column" in named else [f"DISTINCT {_quote(person)}"]
+    inside = [_quote(named[name]) for name in _COLUMNS if name in named] or [f"DISTINCT {_quote(person)}"]
     inside += [str(named["q"])] if "q" in named else []
     groups = [_quote(column) for column in named.get("by", ())]
     found = f"{_AGGREGATES[statistic]}({', '.join(inside)})"

@@ -66,7 +66,8 @@ def draw_answer(release: Release) -> Picture | None:
     """An answer of numbers, by key; None where there is no number."""
     value, bars = release.value, interval_of(release)
     numbers = value if isinstance(value, dict) else {release.column or "answer": value}
-    if not numbers or any(isinstance(one, bool) or not isinstance(one, (int, float)) for one in numbers.values()):
+    plain = all(isinstance(one, (int, float)) and not isinstance(one, bool) for one in numbers.values())
+    if not numbers or not plain or release.chosen:
         return None
     shown = list(numbers.items())[:_MOST]
     spans = [bars.get(key) if isinstance(bars, dict) else bars for key, _ in shown]

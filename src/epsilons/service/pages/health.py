@@ -15,6 +15,7 @@ from epsilons.dataset.registry import name_grants
 from epsilons.display import group_levels, show, show_span
 from epsilons.errors import PlanError
 from epsilons.ledger.values import Enrolment, Registration
+from epsilons.measure import Measure
 from epsilons.plots import list_spent
 
 
@@ -81,13 +82,17 @@ def list_lines(health: Mapping[str, Any]) -> dict[str, list[float]]:
 
 def list_levels(health: Mapping[str, Any]) -> list[list[str]]:
     """People by level and what is left to them, few together; public and withdrawn people at the end."""
-    levels = health["state"]["levels"]
+    levels, measure = health["state"]["levels"], Measure.of_text(health["measure"])
     rows = []
     for name, places in group_levels([(one["name"] or show(one["epsilon"]), one["people"]) for one in levels]):
         those = [levels[place] for place in places]
         more = [one["questions_left"] for one in those if one["questions_left"] is not None]
         told = show_span([one["epsilon"] for one in those]), show(sum(one["people"] for one in those))
-        left = show_span([one["left"] for one in those]), show(min(one["least"] for one in those))
+        least = min(those, key=lambda one: one["least"])
+        left = [
+            measure.show((one["epsilon"], one["left"]) for one in those),
+            measure.show([(least["epsilon"], least["least"])]),
+        ]
         nothing = show(sum(one["nothing_left"] for one in those))
         rows.append([name, *told, *left, nothing, show_span(more) if more else "–"])
     for name in ("public", "withdrawn"):

@@ -15,7 +15,6 @@ from typing import Any
 from urllib.parse import quote
 
 from jinja2 import Environment, PackageLoader, StrictUndefined
-from markupsafe import Markup
 
 from epsilons.display import show, show_count, show_key, show_span
 from epsilons.errors import EpsilonsError, Unusable, printable
@@ -43,8 +42,8 @@ Json = Sequence[tuple[str, str]]
 
 
 def _finish(value: Any) -> Any:
-    """Text of others without marks that hide or turn it around."""
-    return value if isinstance(value, Markup) or not isinstance(value, str) else printable(value, keep="\n")
+    """Text of others without marks that hide or turn it around; what is HTML already says so by a method."""
+    return value if hasattr(value, "__html__") or not isinstance(value, str) else printable(value, keep="\n")
 
 
 @cache

@@ -1,7 +1,7 @@
 """One's own account: what each level means, the choice that holds, what was used. Nobody else's."""
 
 import math
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import Any
 from urllib.parse import quote
 
@@ -24,8 +24,12 @@ from epsilons.service.serving import Reply, problem
 _OFFERED = 4
 #: So many uses are told with the question itself; the JSON has all.
 _TOLD = 50
-_DONE = {"level": "Your choice is noted. The next question goes by it.", "withdrawal": "You are not used any more."}
-_OTHER, _WITHDRAW = "other", "withdraw"
+_DONE = {
+    "level": "Your choice is noted. The next question goes by it.",
+    "anew": "You consented anew. The next question goes by your choice.",
+    "withdrawal": "You are not used any more.",
+}
+_OTHER, _WITHDRAW, _PUBLIC = "other", "withdraw", "level:public"
 
 
 async def show_account(app: GatewayApp, visit: Visit) -> Reply:
@@ -34,17 +38,30 @@ async def show_account(app: GatewayApp, visit: Visit) -> Reply:
 
 
 async def change(app: GatewayApp, visit: Visit) -> Reply:
-    """Say a level, or withdraw."""
+    """Say a level, or withdraw. Of whom records were lost is first told what a level means then, and asked again."""
     here = _find_own(app, visit)
     if isinstance(here, Reply):
         return here
-    said, person = visit.fields.get("choice", ""), visit.holder.person
+    said, number, person = visit.fields.get("choice", ""), visit.fields.get("epsilon", ""), visit.holder.person
+    anew = visit.fields.get("anew") == "yes"
+
+    def say() -> bool:
+        """Whether it was said, or is to be asked again."""
+        people = here.refresh()
+        level = _read_choice(said, number)
+        if level is not None and said != _PUBLIC and not anew and people.statement(person).lost:
+            return False
+        people.withdraw([person]) if level is None else say_levels(people, {person: level}, anew)
+        return True
+
     try:
         async with here.turns.short():
-            await app.work(lambda: _say(here.refresh(), person, said, visit.fields.get("epsilon", "")))
+            done = await app.work(say)
     except EpsilonsError as error:
         return await _show(app, visit, here, refused=keep_apart(error))
-    return go_to(f"/my?done={'withdrawal' if said == _WITHDRAW else 'level'}")
+    if not done:
+        return await _show(app, visit, here, asked={"choice": said, "epsilon": number})
+    return go_to(f"/my?done={'withdrawal' if said == _WITHDRAW else 'anew' if anew else 'level'}")
 
 
 def _find_own(app: GatewayApp, visit: Visit) -> Holding | Reply:
@@ -52,14 +69,14 @@ def _find_own(app: GatewayApp, visit: Visit) -> Holding | Reply:
     return found or problem(404, "There is no such dataset.", "It is not served here any more.")
 
 
-def _say(people: Dataset, person: Any, said: str, number: str) -> None:
+def _read_choice(said: str, number: str) -> str | float | None:
+    """The name of a level, or an epsilon; None: not at all."""
     if said == _WITHDRAW:
-        people.withdraw([person])
-        return
+        return None
     kind, _, level = said.partition(":")
     if kind not in ("level", "epsilon", _OTHER) or (kind == "level" and not level):
         raise PreferenceError("Nothing was chosen.", suggest="one of the levels")
-    say_levels(people, {person: level if kind == "level" else _read_number(number if kind == _OTHER else level)})
+    return level if kind == "level" else _read_number(number if kind == _OTHER else level)
 
 
 def _read_number(text: str) -> float:
@@ -69,14 +86,21 @@ def _read_number(text: str) -> float:
         raise PreferenceError("An epsilon is a number.", rule="The smaller, the more private.", suggest="0.5") from None
 
 
-async def _show(app: GatewayApp, visit: Visit, here: Holding, refused: EpsilonsError | None = None) -> Reply:
+async def _show(
+    app: GatewayApp,
+    visit: Visit,
+    here: Holding,
+    refused: EpsilonsError | None = None,
+    asked: Mapping[str, str] | None = None,
+) -> Reply:
     async with here.turns.short():  # what is charged in a turn is seen when it has ended
         found = await app.work(lambda: _tell(here.refresh(), visit.holder.person))
     done = _DONE.get(visit.fields.get("done", ""), "")
     place = f"/v1/datasets/{quote(here.name, safe='')}"
     listed = (("My account", f"{place}/account"), ("The dataset", place))
     status = 200 if refused is None else 422
-    return show_page(visit, "my.html", "My privacy", json=listed, status=status, done=done, refused=refused, **found)
+    told = {**found, "done": done, "refused": refused, "asked": asked}
+    return show_page(visit, "my.html", "My privacy", json=listed, status=status, **told)
 
 
 def _tell(people: Dataset, person: Any) -> dict[str, Any]:
@@ -87,10 +111,13 @@ def _tell(people: Dataset, person: Any) -> dict[str, Any]:
     used, earlier = statement.spent + statement.reserved, statement.term.earlier if statement.term else 0
     lost = to_epsilon(measure.epsilon(earlier + used))
     unbounded = bool(statement.when_public or statement.not_dp_since is not None)
+    # What records that were lost held is not known, and what was granted anew is counted from there on.
+    besides = statement.lost or statement.anew is not None
+    lost = 0.0 if statement.lost else lost
     cards = [
         {"said": said, "name": name, "epsilon": epsilon, "period": each,
          "holds": not withdrawn and (epsilon, each) == (granted, period),
-         **_tell_level(epsilon, neighbors, delta, each, lost, unbounded)}
+         **_tell_level(epsilon, neighbors, delta, each, lost, unbounded, besides)}
         for said, name, epsilon, each in _offer(people, measure)
     ]  # fmt: skip
     names = [str(card["name"]) for card in cards if card["holds"]]
@@ -106,7 +133,7 @@ def _tell(people: Dataset, person: Any) -> dict[str, Any]:
         "used": to_epsilon(measure.epsilon(used)),
         "delta": delta,
         # Answers from while they were public, or that keep no such promise, may have told all.
-        "right_so_far": 0 if unbounded else count_right(lost, delta),
+        "right_so_far": 0 if unbounded or besides else count_right(lost, delta),
         "percent": _percent(used, statement.granted),
         "beyond": statement.granted is not None and used > statement.granted,
         "uses": _tell_uses(people, statement.uses[: -_TOLD - 1 : -1], measure),
@@ -115,7 +142,7 @@ def _tell(people: Dataset, person: Any) -> dict[str, Any]:
 
 
 def _tell_level(
-    epsilon: float, neighbors: str, delta: float, period: str | None, lost: float, unbounded: bool
+    epsilon: float, neighbors: str, delta: float, period: str | None, lost: float, unbounded: bool, besides: bool
 ) -> dict[str, Any]:
     """What a level would mean to somebody of whom so much was used already: all answers are no fewer than those."""
     if math.isinf(epsilon):
@@ -124,6 +151,8 @@ def _tell_level(
     means = tell_odds(most, neighbors, delta, period)
     if period is None and lost >= epsilon:
         means += " So much was used already: your data would be in no further question."
+    if besides:
+        means += " What was used before records were lost comes besides."
     if unbounded:
         means += " Answers from before that promise nothing are not counted here."
     return {"means": means, "right": count_right(most, delta)}

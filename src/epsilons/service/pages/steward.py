@@ -14,7 +14,7 @@ from epsilons.service.gateway import GatewayApp, Visit, of_dataset
 from epsilons.service.holdings import Holding
 from epsilons.service.keys import ANALYST, OPERATOR, STEWARD
 from epsilons.service.pages import health
-from epsilons.service.pages.analyst import api_of, name_unit
+from epsilons.service.pages.analyst import api_of
 from epsilons.service.pages.asking import FIELDS, list_choices, read_question
 from epsilons.service.pages.charts import draw_change, draw_health
 from epsilons.service.pages.layout import go_to, show_page, to_plain
@@ -39,7 +39,10 @@ async def show_overview(app: GatewayApp, visit: Visit) -> Reply:
     for here in app.holdings.values():
         async with here.turns.short():
             found = await app.work(lambda here=here: here.refresh().describe())
-        least = min(((one.least or 0) / one.epsilon for one in found.levels if one.left is not None), default=1.0)
+        measure = Measure.of_text(found.measure)
+        least = min(
+            (measure.part(one.epsilon, one.least or 0) for one in found.levels if one.left is not None), default=1.0
+        )
         shown.append({"name": here.name, "place": place_of(here), "about": found, "used": round(100 * (1 - least))})
     listed = (
         ("Datasets", "/v1/datasets"),
@@ -89,7 +92,7 @@ async def _show_dataset(
         "reports": reports,
         "told": told,
     }
-    named["unit"] = name_unit(Measure.of_text(found["measure"]))
+    named["measure"] = Measure.of_text(found["measure"])
     named |= {"refused": refused, "link": link, "place": place_of(here), "has_file": here.file is not None}
     return show_page(visit, "steward_dataset.html", here.name, json=listed, status=status if refused else 200, **named)
 

@@ -34,14 +34,20 @@ _ROWS = 8
 @click.option("--store", required=True, help='"sqlite:///one.store" or "postgresql://.../database?schema=one".')
 @click.option("--key", "key_file", required=True, type=_FILE, help="Its secret key; made if missing.")
 @click.option("--token", "token_file", required=True, type=_FILE, help="What the coordinator shows; made if missing.")
+@click.option("--witness", metavar="WHERE", help="Who keeps the store's head: an address, or a file of this machine.")
+@click.option("--adopt", is_flag=True, help="Take the store as it is, where this machine does not know its head.")
 @listening(8700)
 @click.option("--minimum", type=click.IntRange(10), default=10, show_default=True, help="The least batch it adds up.")
-def aggregator(store: str, key_file: str, token_file: str, host: str, port: int, minimum: int, **given: Any) -> None:
+def aggregator(store: str, key_file: str, token_file: str, host: str, port: int, **given: Any) -> None:
     """Run an aggregator until interrupted. Prints its address and its public key.
 
     Run two or more, on machines of parties who would not collude. Each keeps its key and its store to itself; the
     token goes to the coordinator. It may be killed and started again at any time. A new store needs a new key; files
     that others on this computer can read are refused.
+
+    So is an older copy of the store, which would answer once more: its head is kept in your state directory, or where
+    --witness says. A witness (`epsilons witness`, or a PostgreSQL of others) refuses it on every machine; it is named
+    at the first start, and held to ever after.
 
     Example:
 
@@ -52,8 +58,9 @@ def aggregator(store: str, key_file: str, token_file: str, host: str, port: int,
     from epsilons.service.aggregator import LOG, AggregatorApp
     from epsilons.service.serving import serve
 
+    held = {name: given.pop(name) for name in ("minimum", "witness", "adopt")}
     https = prepare(LOG, host, "an aggregator", **given)
-    made = Aggregator.begin(Store(store), key_file, minimum=minimum)
+    made = Aggregator.begin(Store(store), key_file, **held)
     app = AggregatorApp(made, keep_secret(token_file).hex())
 
     def ready(url: str) -> None:
@@ -73,7 +80,7 @@ def aggregator(store: str, key_file: str, token_file: str, host: str, port: int,
 @click.option("--until", type=click.IntRange(1), help="Close a round when every aggregator has so many reports.")
 @click.option("--seconds", type=float, help="Close a round after so many seconds at the latest.")
 @click.option("--close", is_flag=True, help="Close every round now and publish.")
-@click.option("--assume", type=ASSUME, default="unrelated", show_default=True, help="How levels are combined.")
+@click.option("--assume", type=ASSUME, default=0.3, show_default=True, help="How many spreads levels may lie apart.")
 @click.option("--output", type=_FILE, help="Write the publication to this file (JSON).")
 @click.option("--map", "picture", type=_FILE, help="Draw places to this file.")
 @click.option("--insecure", is_flag=True, help="Speak plain HTTP to aggregators off this machine, too.")

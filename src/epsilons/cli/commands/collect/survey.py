@@ -1,5 +1,6 @@
 """`epsilons collect design`, `plan` and `estimate`: a survey's protocol, its size, and what came of it."""
 
+from contextlib import suppress
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -11,7 +12,20 @@ from epsilons.display import show_count
 from epsilons.errors import Argument, PlanError, ProtocolError
 
 _ROWS_NAMED = 20
-ASSUME = click.Choice(["unrelated", "nothing"])
+
+
+class _Related(click.ParamType[Any]):
+    """How far levels may lie apart: a number of spreads, or a word; what is neither is refused where it is used."""
+
+    name = "NUMBER|unrelated|nothing"
+
+    def convert(self, value: Any, param: Any, ctx: Any) -> Any:
+        with suppress(ValueError):
+            return float(value)
+        return value
+
+
+ASSUME = _Related()
 
 
 @click.command()
@@ -153,10 +167,10 @@ def _document(row: Any) -> dict[str, Any]:
 @click.argument("answers", type=click.Path(dir_okay=False))
 @click.option("--protocol", "file", required=True, type=click.Path(dir_okay=False), help="The protocol file.")
 @click.option("--level", type=float, default=0.95, show_default=True, help="Confidence of the intervals.")
-@click.option("--assume", type=ASSUME, help="With levels: whether they depend on answers (default: unrelated).")
+@click.option("--assume", type=ASSUME, help="With levels: how many spreads their shares may lie apart (default: 0.3).")
 @click.option("--map", "picture", type=click.Path(dir_okay=False), help="Draw places to this file.")
 @as_json
-def estimate(answers: str, file: str, level: float, assume: str | None, picture: str | None, as_json: bool) -> None:
+def estimate(answers: str, file: str, level: float, assume: Any, picture: str | None, as_json: bool) -> None:
     """Estimate how many have each option, with intervals, and say what the collection leaked.
 
     A row that cannot be used is left out, counted and named by its line; it never stops the rest.
@@ -172,7 +186,7 @@ def estimate(answers: str, file: str, level: float, assume: str | None, picture:
     if assume is not None and not survey.levels:
         raise PlanError("There are no levels to assume anything of.", suggest="leave out --assume")
     found = read_answers(answers, survey)
-    made = found.estimate(assume=assume) if assume else found.estimate()
+    made = found.estimate() if assume is None else found.estimate(assume=assume)
     if picture is not None:
         draw_map(survey, made, picture)
     if as_json:

@@ -1,0 +1,45 @@
+"""Whose head is kept, a ledger's or an aggregator's store: in whose name a rollback is refused, and what the way on is.
+
+The rule is the same for both, and stands once (`journal.Anchor`, `witness.Outside`): an older copy is refused.
+"""
+
+from dataclasses import dataclass
+
+from epsilons.errors import EpsilonsError, LedgerError
+from epsilons.ledger.values import UnusableLedgerError
+
+
+@dataclass(frozen=True)
+class Kept:
+    """What has a journal, as refusals say it: `name` follows "This".
+
+    `wrong` is raised where something else was asked for than there is, `error` where a copy is refused, `silent` where
+    a witness cannot be reached. `twice` says what an older copy would do, `anew` what a new one in its place would,
+    `before` what waits for the head; `newest` is what to use instead, `lost` what is left to do where that is gone,
+    `settling` how another witness is named.
+    """
+
+    name: str
+    wrong: type[EpsilonsError]
+    error: type[EpsilonsError]
+    silent: type[EpsilonsError]
+    twice: str
+    before: str
+    anew: str
+    newest: str
+    lost: str
+    settling: str
+
+
+LEDGER = Kept(
+    name="ledger",
+    wrong=LedgerError,
+    error=UnusableLedgerError,
+    silent=UnusableLedgerError,
+    twice="A ledger that was restored, forked or edited would spend budgets twice.",
+    before="No data is read before the head is safe; what was charged stays charged.",
+    anew="A new ledger in its place would let everyone's budget start anew.",
+    newest="the newest copy of the ledger",
+    lost="`epsilons ledger adopt LEDGER --accept-loss`",
+    settling="`epsilons ledger witness {address} LEDGER`, to settle it",
+)
