@@ -15,6 +15,7 @@ from hypothesis import HealthCheck, is_hypothesis_test, settings
 
 from support import fronts, ledger_servers, spark_session
 from support.figures import FigurePage
+from support.same_draws import SameDraws
 
 # Heads of ledgers are kept in the user's state directory; no test may write into the real one.
 _state = tempfile.TemporaryDirectory(prefix="epsilons-state-")
@@ -49,10 +50,13 @@ def pytest_sessionfinish() -> None:
 
 def pytest_addoption(parser: pytest.Parser) -> None:
     parser.addoption("--figures", type=Path, help="write what the run shows of the figures of reliability to this page")
+    parser.addoption("--fresh-draws", action="store_true", help="draw other noise in every run, as the long run does")
 
 
 def pytest_configure(config: pytest.Config) -> None:
     config.pluginmanager.register(FigurePage(config.getoption("figures")))
+    if not config.getoption("fresh_draws") and config.getoption("--hypothesis-profile") != "soak":
+        config.pluginmanager.register(SameDraws())
 
 
 @pytest.hookimpl(tryfirst=True)
