@@ -8,6 +8,7 @@ from datetime import date, datetime, timedelta
 from itertools import product
 from typing import Any
 
+import duckdb
 import pyarrow as pa
 import pytest
 from sqlglot import exp
@@ -103,6 +104,33 @@ def test_lists_ranges_and_the_spelling_of_the_standard(engine: Any) -> None:
     for one, other in same:
         assert parse(one, engine.schema).text == parse(other, engine.schema).text
         assert meeting(engine, one) == meeting(engine, other) != []
+
+
+def test_the_last_day_that_there_is_is_in_its_periods_and_in_no_other() -> None:
+    """Files say "for ever" by 9999-12-31; days beyond it are in no year that can be named."""
+    days = [date.max, date(9999, 1, 1), date(9998, 12, 31), date(2024, 2, 29), None]
+    connection = duckdb.connect()
+    rows = connection.from_arrow(pa.table({"place": range(5), "day": pa.array(days, pa.date32())}))
+    beyond = rows.union(connection.sql("SELECT 5 AS place, DATE '12000-01-01' AS day"))
+    made = DuckDB(beyond.project("place, day, CAST(day AS TIMESTAMP) + INTERVAL 86399999999 MICROSECOND AS at"))
+    for name, (word, literal, whole) in product(
+        ("day", "at"),
+        [
+            ("YEAR", "9999", [0, 1]), ("QUARTER", "'9999-Q4'", [0]), ("MONTH", "'9999-12'", [0]),
+            ("WEEK", "'9999-W52'", [0]), ("DAY", "'9999-12-31'", [0]),
+        ],
+    ):  # fmt: skip
+        before = [place for place in (0, 1, 2, 3) if place not in whole]
+        wanted = {
+            "=": whole, "<>": [*before, 5], "<": before, "<=": sorted([*whole, *before]), ">": [5], ">=": [*whole, 5],
+        }  # fmt: skip
+        for sign, found in wanted.items():
+            if (word, sign) in (("YEAR", "<="), ("YEAR", ">")):
+                continue  # every year, and none
+            assert meeting(made, f"{word}({name}) {sign} {literal}") == found, (word, name, sign)
+            others = [place for place in (0, 1, 2, 3, 5) if place not in found]
+            assert meeting(made, f"NOT {word}({name}) {sign} {literal}") == others, (word, name, sign)
+    made.close()
 
 
 @pytest.mark.parametrize("case", [place for place, case in enumerate(CASES) if case[0] in ("day", "at")])

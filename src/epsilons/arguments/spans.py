@@ -140,8 +140,10 @@ def read_spans(name: str, given: Mapping[str, Any]) -> Spans:
 _FIRST = {"days": "", "weeks": "-1", "months": "-01"}
 
 
-def read_period(word: str, label: str) -> tuple[date, date] | None:
+def read_period(word: str, label: str) -> tuple[date, date | None] | None:
     """(its first day, the first day after it) of a day, week, month or quarter by its label; None where it is none.
+
+    No day comes after the last one that there is, 9999-12-31, by which files say "for ever".
 
     >>> read_period("months", "2026-11")
     (datetime.date(2026, 11, 1), datetime.date(2026, 12, 1))
@@ -151,9 +153,14 @@ def read_period(word: str, label: str) -> tuple[date, date] | None:
     try:
         text = f"{year}-{3 * int(place) - 2:02}-01" if word == "quarters" else label + _FIRST[word]
         first = date.fromisoformat(text)
-        return (first, after(first)) if called(first) == label else None
-    except (ValueError, OverflowError):
+    except ValueError:
         return None
+    if called(first) != label:
+        return None
+    try:
+        return first, after(first)
+    except (ValueError, OverflowError):
+        return first, None
 
 
 def _day(value: Any) -> date:

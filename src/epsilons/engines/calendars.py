@@ -9,7 +9,7 @@ part can fail on a value: what is missing has none, and meets no comparison.
 """
 
 from dataclasses import dataclass
-from datetime import date, datetime
+from datetime import MAXYEAR, date, datetime
 from typing import NamedTuple
 
 from sqlglot import exp
@@ -37,7 +37,7 @@ PARTS = {
     "WEEK": Part(1, 53, "weeks", "47 or '2026-W47'"),
     "MONTH": Part(1, 12, "months", "11 or '2026-11'"),
     "QUARTER": Part(1, 4, "quarters", "4 or '2026-Q4'"),
-    "YEAR": Part(1, 9998, "", "2026"),
+    "YEAR": Part(1, MAXYEAR, "", "2026"),
     "WEEKDAY": Part(1, 7, "", "'Monday'"),
     "HOUR": Part(0, 23, "", "9", (TIME,)),
 }

@@ -19,13 +19,13 @@ normal form, whose `text` is the same for conditions that say the same in anothe
 
 import math
 import re
-from datetime import date
+from datetime import MAXYEAR, date, datetime, time
 from fractions import Fraction
 from itertools import accumulate
 from typing import Any
 
 from sqlglot import exp, tokenize
-from sqlglot.errors import ParseError
+from sqlglot.errors import ParseError, TokenError
 from sqlglot.parser import Parser
 from sqlglot.tokenizer_core import Token, TokenType
 
@@ -93,6 +93,10 @@ def parse(text: Any, schema: Schema) -> Predicate:
     except ParseError as error:  # parsers quote what they could not read: the place alone is told
         places = [one.get("col") for one in error.errors]
         reason = f"it cannot be read at character {places[0]}" if places and places[0] else ""
+    except TokenError:
+        reason = "a quote in it is not closed"
+    except MismatchError:
+        reason = "it has a character that no text can hold"
     except Exception:  # recursion, too, ends in errors of its own
         pass
     if isinstance(reason, EpsilonsError):
@@ -122,6 +126,8 @@ def _name(node: Any) -> str:
         return f"{_quote(node.name)} stands alone, or where a literal is expected (text is written 'in single quotes')"
     if isinstance(node, exp.Binary) and not isinstance(node, exp.Func):
         return f"{node.key.upper()} is none of its signs"
+    if word := _find_part(node)[0]:
+        return f"{word} of a column is compared with literals, by = <> < <= > >=, IN or BETWEEN"
     if isinstance(node, exp.Anonymous):
         return f"functions such as {_quote(node.name)} are not asked"
     return f"{node.key.upper()} is no part of it" if isinstance(node, exp.Expr) else "a sign has nothing beside it"
@@ -245,7 +251,7 @@ def _column(node: Any, schema: Schema) -> Column:
 
 
 def _value(node: Any, kind: Column) -> Fraction | str | bool:
-    if type(node) is exp.Paren:
+    while type(node) is exp.Paren:
         _only(node, "this")
         node = node.this
     if type(node) is exp.Boolean and kind.family == TRUTH:
@@ -289,6 +295,15 @@ def _is_compared(node: Any) -> bool:
 
 def _split_part(node: Any) -> tuple[str, Any]:
     """(the part of a calendar, its column) of MONTH(day) or EXTRACT(MONTH FROM day); ("", the node) of others."""
+    word, inside, other = _find_part(node)
+    if not word:
+        return "", node
+    _only(node, "this", other)
+    return word, inside
+
+
+def _find_part(node: Any) -> tuple[str, Any, str]:
+    """The same, and which argument holds the column; nothing is refused."""
     word, inside, other = "", node, "this"
     if type(node) is exp.Extract:
         word, inside, other = node.name.upper(), node.expression, "expression"
@@ -296,10 +311,7 @@ def _split_part(node: Any) -> tuple[str, Any]:
         word, inside, other = node.name.upper(), node.expressions[0], "expressions"
     elif isinstance(node, exp.Func):
         word, inside = node.key.upper(), node.this
-    if word not in PARTS:
-        return "", node
-    _only(node, "this", other)
-    return word, inside
+    return (word, inside, other) if word in PARTS else ("", node, "")
 
 
 def _compare_part(kind: Column, word: str, sign: str, node: Any) -> Predicate:
@@ -326,16 +338,24 @@ def _compare_part(kind: Column, word: str, sign: str, node: Any) -> Predicate:
     if word != "YEAR":
         return PartComparison.of(found, word)
     year = int(str(found.values[0]))
-    return _compare_period(kind, found.sign, date(year, 1, 1), date(year + 1, 1, 1))
+    return _compare_period(kind, found.sign, date(year, 1, 1), date(year + 1, 1, 1) if year < MAXYEAR else None)
 
 
-def _compare_period(kind: Column, sign: str, *days: date) -> Predicate:
-    """A period in terms of its first day and of the first day after it."""
-    first, after = [str(day) if kind.family == DATE else f"{day} 00:00:00" for day in days]
+def _compare_period(kind: Column, sign: str, first: date, after: date | None) -> Predicate:
+    """A period in terms of its first day and of the first day after it; the last there is, of its own last moment."""
+    last: date = date.max if kind.family == DATE else datetime.max
+    within, beyond = ("<=", ">") if after is None else ("<", ">=")
+    begin, end = (_write_moment(day, kind) for day in (first, last if after is None else after))
     if sign in ("=", "<>"):
-        ends = [(">=", first), ("<", after)] if sign == "=" else [("<", first), (">=", after)]
-        return _join([compare(kind, one, end) for one, end in ends], every=sign == "=")
-    return compare(kind, "<" if sign in ("<", "<=") else ">=", first if sign in ("<", ">=") else after)
+        ends = [(">=", begin), (within, end)] if sign == "=" else [("<", begin), (beyond, end)]
+        return _join([compare(kind, one, moment) for one, moment in ends], every=sign == "=")
+    if sign in ("<", ">="):
+        return compare(kind, sign, begin)
+    return compare(kind, within if sign == "<=" else beyond, end)
+
+
+def _write_moment(day: date, kind: Column) -> str:
+    return str(day if kind.family == DATE or isinstance(day, datetime) else datetime.combine(day, time()))
 
 
 def compare(kind: Column, sign: str, value: Fraction | str | bool) -> Predicate:
