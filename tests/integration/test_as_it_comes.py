@@ -194,6 +194,69 @@ def test_init_proposes_by_the_first_line_and_loses_nothing(
     assert (made["bounds"], made["rows_per_person"]) == ({"wage": [0, 2000]}, 3)
 
 
+def type_in(monkeypatch: pytest.MonkeyPatch, *answers: str) -> None:
+    monkeypatch.setattr("epsilons.cli.commands.init._terminal", lambda: True)
+    monkeypatch.setattr("sys.stdin", io.StringIO("\n".join(answers) + "\n"))
+
+
+def test_init_asks_again_how_a_file_is_written_where_that_cannot_be(
+    home: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    (home / "a.csv").write_bytes(lines(";", spell(True, "%d.%m.%Y")).replace("town", "größe").encode("cp1252"))
+    # A comma for the thousands beside a decimal comma; a file in CP1252 is not UTF-8.
+    first, again = ["", "utf-8", "", ",", ".", "", "y"], ["", "cp1252", "", "", ""]
+    type_in(monkeypatch, *first, *again, "float", "date", "", "", "0,2000", "")
+    given = ["--person", "id", "--preferences", "privacy", "--level", "public=public"]
+    assert main(["init", "a.csv", *given]) == 0, capsys.readouterr().err
+    told = " ".join(capsys.readouterr().err.split())
+    assert "'thousands' of the dialect is not one." in told
+    assert "A file does not begin with the names of its columns." in told
+    made = tomllib.loads((home / "people.toml").read_text())
+    written = {"separator": ";", "encoding": "cp1252", "decimal": ",", "thousands": ".", "dates": "%d.%m.%Y"}
+    assert (made["dialect"], made["bounds"]) == (written, {"wage": [0, 2000]})
+
+
+def test_init_proposes_tabs_by_a_file_s_name(
+    home: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    given = ["--person", "id", "--preferences", "privacy", "--level", "public=public", "--force"]
+    for separator, proposed, answer in (("\t", "tab", ""), (",", ",", ""), (",", ",", ",")):
+        (home / "a.tsv").write_text(lines(separator, spell(False, "%Y-%m-%d")))
+        type_in(monkeypatch, answer, *[""] * 4, *[""] * 4, "")
+        assert main(["init", "a.tsv", *given]) == 0, capsys.readouterr().err
+        assert f"tab (Enter: {proposed})" in capsys.readouterr().err
+        made = tomllib.loads((home / "people.toml").read_text())
+        assert made.get("dialect") == ({"separator": ","} if separator == "," else None)
+
+
+@pytest.mark.parametrize(
+    "wrong",
+    [
+        ["--level", "strict=much"], ["--level", "strict"], ["--public", "nowhere"], ["--person", "nowhere"],
+        ["--preferences", "nowhere"], ["--delta", "2"], ["--level", "strict=1", "--renews", "open=year"],
+        ["--bounds", "nowhere=0,1"],
+    ],
+)  # fmt: skip
+def test_init_asks_nothing_before_what_was_said_can_be(
+    wrong: list[str], home: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    (home / "a.csv").write_text(lines(",", spell(False, "%Y-%m-%d")))
+    type_in(monkeypatch, *[""] * 5)  # the columns' names are known once it is said how the file is written
+    assert main(["init", "a.csv", *wrong]) != 0
+    assert "What does" not in capsys.readouterr().err
+    assert not (home / "people.toml").exists()
+
+
+def test_levels_are_asked_again_where_one_is_to_be_renewed_that_is_not_there(
+    home: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    (home / "a.csv").write_text(lines(",", spell(False, "%Y-%m-%d")))
+    type_in(monkeypatch, *[""] * 5, *[""] * 4, "strict=0.1", "strict=0.1, open=1", "")
+    given = ["--person", "id", "--preferences", "privacy", "--renews", "open=year"]
+    assert main(["init", "a.csv", *given]) == 0, capsys.readouterr().err
+    assert tomllib.loads((home / "people.toml").read_text())["renews"] == {"open": "year"}
+
+
 def test_init_off_a_terminal_writes_what_it_knows_and_says_what_it_does_not(
     home: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:

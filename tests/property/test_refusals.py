@@ -8,7 +8,10 @@ are files of text, sheets and tables of a server as well.
 from __future__ import annotations
 
 import os
+import secrets
 from collections.abc import Callable
+from concurrent.futures import ProcessPoolExecutor
+from multiprocessing import get_context
 from pathlib import Path
 from typing import Any
 
@@ -43,13 +46,21 @@ def test_neighbouring_tables_of_a_server_are_not_told_apart(tmp_path: Path, post
     assert min(compare(2, 8, 11, [Forms(tmp_path, postgres_server).table])) > 0
 
 
+def compare_files(folder: Path, server: str, seed: int) -> tuple[int, int]:
+    """Four questions to each of 500 pairs, each pair in one of the forms; in a process of its own."""
+    folder.mkdir()
+    return compare(500, 4, seed, Forms(folder, server).all(), one_each=True)
+
+
 @pytest.mark.soak
 @pytest.mark.figure("figure_7_duckdb")
 def test_twenty_thousand_questions_tell_no_neighbours_of_five_thousand_apart(
     tmp_path: Path, postgres_server: str, record_property: Callable[[str, Any], None]
 ) -> None:
-    forms = Forms(tmp_path, postgres_server).all()
-    refused, answered = compare(5_000, 4, int.from_bytes(os.urandom(4), "little"), forms, one_each=True)
+    folders, seeds = [tmp_path / str(part) for part in range(10)], [secrets.randbits(32) for _ in range(10)]
+    with ProcessPoolExecutor(os.cpu_count(), get_context("spawn")) as processes:
+        found = list(processes.map(compare_files, folders, [postgres_server] * 10, seeds))
+    refused, answered = (sum(each) for each in zip(*found, strict=True))
     assert refused + answered == 20_000
     assert min(refused, answered) > 4_000
     record_property("size", 5_000)

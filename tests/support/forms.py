@@ -6,6 +6,7 @@ import csv
 import io
 import itertools
 import json
+import os
 from collections.abc import Mapping, Sequence
 from datetime import date, datetime
 from pathlib import Path
@@ -65,17 +66,18 @@ class Forms:
         return {"source": path, "types": TYPES, "threads": 1}
 
     def table(self, table: pa.Table) -> Mapping[str, Any]:
-        """One table for all: its rows are read when the dataset is opened."""
+        """One table for all of a process: its rows are read when the dataset is opened."""
         import psycopg
 
+        name = f"neighbours_{os.getpid()}"
         columns = ", ".join(f"{name} {_SERVER[kind]}" for name, kind in TYPES.items())
         with psycopg.connect(self._server) as connection:
-            connection.execute("DROP TABLE IF EXISTS neighbours")
-            connection.execute(f"CREATE TABLE neighbours ({columns})")
-            with connection.cursor().copy(f"COPY neighbours ({', '.join(TYPES)}) FROM STDIN") as copy:
+            connection.execute(f"DROP TABLE IF EXISTS {name}")
+            connection.execute(f"CREATE TABLE {name} ({columns})")
+            with connection.cursor().copy(f"COPY {name} ({', '.join(TYPES)}) FROM STDIN") as copy:
                 for row in table.select(list(TYPES)).to_pylist():
                     copy.write_row(list(row.values()))
-        return {"source": self._server, "table": "neighbours", "threads": 1}
+        return {"source": self._server, "table": name, "threads": 1}
 
 
 def _text(table: pa.Table, separator: str, german: bool = False) -> str:

@@ -134,6 +134,11 @@ class Dialect:
         return lambda chunk, final=False: decoder.decode(chunk, final).encode("utf-8", _UNREADABLE)
 
 
+def usual_separator(name: str) -> str:
+    """What a file of this name has between its cells, unless somebody says otherwise."""
+    return "\t" if name.lower().endswith(".tsv") else ","
+
+
 def propose(start: bytes, name: str) -> dict[str, str]:
     """What the first line of a file, and its name, say of how it is written: public facts, and no row.
 
@@ -151,7 +156,7 @@ def propose(start: bytes, name: str) -> dict[str, str]:
         encoding = "cp1252"
         line = header.decode(encoding, "replace")
     bare = re.sub(r'"[^"]*"', "", line)
-    usual = "\t" if name.lower().endswith(".tsv") else ","
+    usual = usual_separator(name)
     separator = max(sorted(SEPARATORS, key=lambda one: one != usual), key=bare.count)
     found = {"separator": said[1].decode() if said else separator, "encoding": encoding}
     if found["separator"] == ";":

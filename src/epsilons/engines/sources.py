@@ -19,7 +19,7 @@ from typing import TYPE_CHECKING, Any
 from sqlglot import exp
 
 from epsilons.engines.base import check_names
-from epsilons.engines.dialects import PLAIN, TYPES, Dialect
+from epsilons.engines.dialects import PLAIN, TYPES, Dialect, usual_separator
 from epsilons.engines.lines import copy_lines, read_header
 from epsilons.engines.postgresql import find_table, is_address
 from epsilons.engines.readings import as_arrow
@@ -149,8 +149,8 @@ def _files(source: Any, declared: dict[str, str], table: str | None, dialect: An
         hint = "JSON lines, an object on each, in a file that ends in .ndjson or .jsonl" if whole else _FILES
         hint = "the file unpacked" if packed else hint
         raise DataError("The kind of file is not known.", rule="The ending says it, one for all.", suggest=hint)
-    tabbed = all(path.lower().endswith(".tsv") for path in paths)
-    written = Dialect.of(dialect, kind, "\t" if tabbed else ",")
+    usual = {usual_separator(path) for path in paths}
+    written = Dialect.of(dialect, kind, usual.pop() if len(usual) == 1 else PLAIN.separator)
     if (table is None) == (kind == "duckdb") and kind != "excel":
         needs = ("A DuckDB file needs ", Argument("table"), ", a workbook of several sheets and a server too.")
         raise DataError(needs, rule="Nothing else has one.", suggest=Argument("table", "people"))
@@ -174,7 +174,8 @@ def _files(source: Any, declared: dict[str, str], table: str | None, dialect: An
         listed = [()]
     if not listed[0] or not all(listed[0]):
         named = ("a header line, in UTF-8, or in the encoding that ", Argument("dialect"), " names")
-        raise DataError("A file does not begin with the names of its columns.", suggest=named)
+        rule = "In its first line each column has one."
+        raise DataError("A file does not begin with the names of its columns.", rule=rule, suggest=named)
     if any(names != listed[0] for names in listed):
         raise _unlike()
     check_names(listed[0])

@@ -34,6 +34,7 @@ _PARTS = {
     "thousands": "What stands between thousands",
     "dates": "How days are written, such as %d.%m.%Y",
 }
+_A_LEVEL = Argument("levels", {"strict": 0.05})
 _prompt: Callable[..., Any] = partial(click.prompt, show_default=False, err=True)
 _COLUMNS = {"person": "Which column holds people's ids?", "preferences": "Which column holds their preferences?"}
 
@@ -100,11 +101,15 @@ def _draft(source: str, beside: Path, given: Mapping[str, Any]) -> str:
     pairs, version, server = read_bounds(given["bounds"]), given["version"], is_address(source)
     typed = dict(_split(text, Argument("types", {"age": "int"})) for text in given["types"])
     said = dict(_split(text, Argument("dialect", {"separator": ";"})) for text in given["dialect"])
-    written, guessed = (said, {}) if server else _find_dialect(source, said, given["yes"])
+    named = {name: str(_epsilon(text)) for name, text in (_split(one, _A_LEVEL) for one in given["levels"])}
+    if named or not given["renews"]:  # what was said wrongly is found before anything is asked
+        _read_lasting(given, named)
+    written, guessed = (said, {}) if server else _find_dialect(source, said, given)
     how = {"table": given["table"], "dialect": written or None}
     engine = DuckDB(source, types=typed or None, **how)
     try:
         csv = not all(map(has_types, engine.files))
+        _check_columns(engine.schema, beside, given)
         bounded = {engine.schema.find(name).name for name in pairs} - set(typed)
         if csv and not typed:
             typed = _ask_types(engine.schema, (given["person"], given["preferences"], *bounded))
@@ -113,23 +118,17 @@ def _draft(source: str, beside: Path, given: Mapping[str, Any]) -> str:
             engine.close()
             engine = DuckDB(source, types=typed, **how)
         schema = engine.schema
-        if given["preferences"] not in (None, *schema) and os.path.isfile(given["preferences"]):
-            file = os.path.relpath(os.path.abspath(given["preferences"]), beside)
-            what, rule = f"{file} is a file, not a column.", "Preferences in a second file are declared by hand."
-            declared = f'file = {toml_value(file)}, person = "id" and column = "level" under [preferences]'
-            raise DataError(what, rule=rule, suggest=f"any column of the table here; then {declared}")
         person, column = (
             schema.find(given[name] or _ask_column(question, schema, name)) for name, question in _COLUMNS.items()
         )
-        named = dict(_split(text, Argument("levels", {"strict": 0.05})) for text in given["levels"])
         if column.family == "text" and not named:
-            named = _ask_levels()
+            named = _ask_levels(given)
         numbers = [c.name for c in schema.values() if c.family == "number" and c not in (person, column)]
         found = {schema.bounded(name).name: pair for name, pair in pairs.items()} or _ask_bounds(numbers)
         rows = given["rows_per_person"] or _ask_rows()
         untyped = [name for name in schema if csv and name not in (*typed, person.name, column.name)]
         public = [check_public(schema.find(name), person.name).name for name in given["public"]]
-        lasting = _read_lasting(given, person.name, named)
+        lasting = _read_lasting(given, named)
     finally:
         engine.close()
     _tell_unknown(guessed, untyped)
@@ -170,14 +169,26 @@ def _draft(source: str, beside: Path, given: Mapping[str, Any]) -> str:
     return "\n".join(lines) + "\n"
 
 
-def _read_lasting(given: Mapping[str, Any], person: str, levels: Mapping[str, str]) -> dict[str, Any]:
+def _check_columns(schema: Schema, beside: Path, given: Mapping[str, Any]) -> None:
+    """Refuse names of columns that are none of the table's."""
+    if given["preferences"] not in (None, *schema) and os.path.isfile(given["preferences"]):
+        file = os.path.relpath(os.path.abspath(given["preferences"]), beside)
+        what, rule = f"{file} is a file, not a column.", "Preferences in a second file are declared by hand."
+        declared = f'file = {toml_value(file)}, person = "id" and column = "level" under [preferences]'
+        raise DataError(what, rule=rule, suggest=f"any column of the table here; then {declared}")
+    for name in (given["person"], given["preferences"], *given["public"]):
+        if name is not None:
+            schema.find(name)
+
+
+def _read_lasting(given: Mapping[str, Any], levels: Mapping[str, str]) -> dict[str, Any]:
     """Measure, delta and periods of levels, checked as a registration checks them; nothing of what is usual."""
     from epsilons.dataset.registering import Declared
     from epsilons.ledger.renewal import check_renews
 
     renews = dict(_split(text, Argument("renews", {"open": "year"})) for text in given["renews"])
     measure, delta = given["measure"], given["delta"]
-    Declared("people", person, measure=measure, delta=delta)
+    Declared("people", "id", measure=measure, delta=delta)
     epsilons = {name: math.inf if text == "public" else float(_epsilon(text)) for name, text in levels.items()}
     found = {} if delta is None else {"measure": measure, "delta": delta}
     return {**found, "renews": check_renews(renews, epsilons)} if renews else found
@@ -195,22 +206,24 @@ def _ask_column(question: str, schema: Schema, option: str) -> str:
     return shown[_prompt(question, type=click.Choice(list(shown)))]
 
 
-def _ask_levels() -> dict[str, str]:
+def _ask_levels(given: Mapping[str, Any]) -> dict[str, str]:
     if not _terminal():
         rule, hint = "Names of levels are never read from the data.", Argument("levels", {"strict": 0.05, "open": 1})
         raise PreferenceError("Which levels are there?", rule=rule, suggest=hint)
     question = f"Levels as the column names them, each with its epsilon (Enter: {_LEVELS})"
-    return dict(_prompt(question, default=_LEVELS, value_proc=_read_levels))
+    return dict(_prompt(question, default=_LEVELS, value_proc=partial(_read_levels, given)))
 
 
-def _find_dialect(source: str, said: Mapping[str, str], yes: bool) -> tuple[dict[str, str], dict[str, str]]:
+def _find_dialect(
+    source: str, said: Mapping[str, str], given: Mapping[str, Any]
+) -> tuple[dict[str, str], dict[str, str]]:
     """How a file of text is written: (what is said of it, or seen in its first line; what is a guess).
 
     Without the right separator and encoding no column would have its name; numbers and days may be written in any way.
     """
-    proposed = _propose_dialect(source)
+    proposed, yes = _propose_dialect(source), given["yes"]
     if not said and not yes and proposed is not None and _terminal():
-        return _ask_dialect(proposed), {}
+        return _ask_dialect(source, proposed), {}
     rest = {part: text for part, text in (proposed or {}).items() if part not in said}
     guessed = {} if yes else {part: text for part, text in rest.items() if part not in ("separator", "encoding")}
     seen = {part: text for part, text in rest.items() if part not in guessed}
@@ -241,29 +254,38 @@ def _propose_dialect(source: str) -> dict[str, str] | None:
     return propose(header, source)
 
 
-def _ask_dialect(proposed: Mapping[str, str]) -> dict[str, str]:
-    """As proposed, unless the steward says otherwise."""
-    from epsilons.engines.dialects import KNOWN, PLAIN
+def _ask_dialect(source: str, proposed: Mapping[str, str]) -> dict[str, str]:
+    """As proposed, unless the steward says otherwise; once more where no columns can be read in this way."""
+    from epsilons.engines.dialects import Dialect, usual_separator
+    from epsilons.engines.duckdb import DuckDB
 
-    plain = {**{each: getattr(PLAIN, each) for each in KNOWN["csv"]}, **proposed}
-    usual = {
-        part: {"\t": "tab", "": "none" if part == "thousands" else "2026-12-31"}.get(said, said)
-        for part, said in plain.items()
-    }
-    asked = {
-        part: _prompt(f"{question} (Enter: {usual[part]})", default=usual[part], value_proc=partial(_read_part, part))
-        for part, question in _PARTS.items()
-    }
-    return {part: said for part, said in asked.items() if said != getattr(PLAIN, part)}
+    plain = Dialect(usual_separator(source))
+    usual = {part: getattr(plain, part) for part in _PARTS}
+    said = {**usual, **proposed}
+    while True:
+        for part, question in _PARTS.items():
+            shown = {"\t": "tab", "": "none" if part == "thousands" else "2026-12-31"}.get(said[part], said[part])
+            others = {"decimal": said["decimal"]} if part == "thousands" else {}
+            read = partial(_read_part, part, others)
+            said[part] = _prompt(f"{question} (Enter: {shown})", default=shown, value_proc=read)
+        written = {part: one for part, one in said.items() if one != usual[part]}
+        try:
+            DuckDB(source, dialect=written or None).close()
+        except DataError as error:
+            output.note(f"{error.what} {error.rule}".strip())
+            if not click.confirm("Say once more how the file is written?", default=True, err=True):
+                raise
+        else:
+            return written
 
 
-def _read_part(part: str, text: str) -> str:
-    """A part of a dialect as it was typed; click asks again where it is none."""
+def _read_part(part: str, others: Mapping[str, str], text: str) -> str:
+    """A part of a dialect as it was typed, beside the others; click asks again where it is none."""
     from epsilons.engines.dialects import Dialect
 
     said = {"tab": "\t", "none": "", "2026-12-31": ""}.get(text, text)
     try:
-        Dialect.of({part: said} | ({"decimal": ","} if said == "." and part == "thousands" else {}), "csv")
+        Dialect.of({**others, part: said}, "csv")
     except EpsilonsError as error:
         raise click.UsageError(f"{error.what} {error.rule}".strip()) from None
     return said
@@ -292,11 +314,13 @@ def _ask_rows() -> int:
     return int(_prompt(question, type=click.IntRange(1), default=1)) if _terminal() else 1
 
 
-def _read_levels(text: str) -> dict[str, str]:
-    """What was typed; click asks again where one of them is no level."""
+def _read_levels(given: Mapping[str, Any], text: str) -> dict[str, str]:
+    """What was typed; click asks again where one of them is no level, or one that is to be renewed is not there."""
     try:
-        named = dict(_split(one.strip(), Argument("levels")) for one in text.split(","))
-        return {name.strip(): str(_epsilon(epsilon.strip())) for name, epsilon in named.items()}
+        typed = dict(_split(one.strip(), Argument("levels")) for one in text.split(","))
+        named = {name.strip(): str(_epsilon(epsilon.strip())) for name, epsilon in typed.items()}
+        _read_lasting(given, named)
+        return named
     except EpsilonsError as error:
         raise click.UsageError(f"{error.what} {error.rule} As strict=0.05, open=1.".replace("  ", " ")) from None
 
