@@ -233,6 +233,8 @@ def check_related(assume: Any) -> float:
     if not number >= 0:
         rule = 'It is a distance in spreads, from 0; or "unrelated", which is 0, or "nothing".'
         raise refuse("assume", assume, rule, Argument("assume", 0.3))
+    if LARGEST_NUMBER < number < math.inf:  # an error that follows from it would be no number
+        raise refuse("assume", assume, f"It is at most {LARGEST_NUMBER:g} spreads.", Argument("assume", "nothing"))
     return number
 
 

@@ -329,9 +329,11 @@ class Order(Statistic):
         return int(cells.cells(rank, rank + 1)[0]) if cells.people else self.default_cell
 
     def describe(self) -> str:
-        which: dict[str, Any] = {"quantile": self.q, "kth_largest": self.from_high}
-        rank = which.get(self.label)
-        what = self.label if rank is None else f"{self.label} {rank + 1 if isinstance(rank, int) else float(rank):g}"
+        what = self.label
+        if what == "quantile" and self.q is not None:
+            what += f" {float(self.q):g}"
+        if what == "kth_largest" and self.from_high is not None:
+            what += f" {self.from_high + 1}"
         return f"{what} in [{self.bounds[0]:g}, {self.bounds[1]:g}]"
 
 

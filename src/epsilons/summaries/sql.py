@@ -18,7 +18,7 @@ import numpy as np
 from sqlglot import exp
 
 from epsilons.engines.base import Column, Engine, Schema
-from epsilons.engines.trees import Predicate, bit, cast, column, double, literal, met, present, table, whole
+from epsilons.engines.trees import Predicate, bit, canonical, cast, column, double, literal, met, present, table, whole
 from epsilons.errors import Argument, DataError, PlanError
 from epsilons.summaries.arrays import STEPS
 from epsilons.summaries.cells import LEVEL_BITS, CellCounts, CellRows, Integers, SingleRows
@@ -276,13 +276,20 @@ def class_products(statistic: LogisticRegression, kind: Column) -> tuple[exp.Exp
 
 def _is_label(kind: Column, label: Any) -> exp.Expr:
     """The highest step for rows that have a label, the lowest for others."""
-    same = exp.If(this=exp.EQ(this=column(kind.name), expression=literal(label, kind)), true=double(MODEL_STEPS))
+    same = exp.If(this=exp.EQ(this=column(kind.name), expression=_literal(label, kind)), true=double(MODEL_STEPS))
     return exp.Case(ifs=[same], default=double(-MODEL_STEPS))
 
 
 def _has_label(kind: Column, labels: Sequence[Any]) -> exp.Expr:
     """1 for a row that has one of the labels."""
-    return bit(exp.In(this=column(kind.name), expressions=[literal(label, kind) for label in labels]))
+    return bit(exp.In(this=column(kind.name), expressions=[_literal(label, kind) for label in labels]))
+
+
+def _literal(label: Any, kind: Column) -> exp.Expr:
+    """A label as the column's type writes it: 1 is 1.0 in a column of doubles, and 100 hundredths in one of cents."""
+    known = canonical(label, kind)
+    assert known is not None  # the question was refused otherwise
+    return literal(known, kind)
 
 
 Summary = Callable[[Any, Column | None], Aggregate]

@@ -167,3 +167,18 @@ def test_what_ends_a_process_is_hidden_as_well() -> None:
         assert people.apply(leaves, columns=["age"]).value == "The algorithm failed."
         with pytest.raises(eps.PlanError, match="given as a list"):
             people.apply(leaves, columns="age")
+
+
+@pytest.mark.parametrize(
+    "ask",
+    [
+        lambda people: people.mean("wage", assume=1e308),
+        lambda people: people.plan("mean", "wage", assume=1e31),
+        lambda people: people.kth_largest("wage", 10**400),
+    ],
+)
+def test_a_number_that_nothing_can_be_worked_out_with_charges_nobody(ask: Callable[[eps.Dataset], object]) -> None:
+    with people_dataset() as people:
+        with pytest.raises(eps.EpsilonsError, match=r"at most 1e\+30 spreads|There is no k="):
+            ask(people)
+        assert people.history() == ()

@@ -90,6 +90,19 @@ def test_many_rows_add_up_as_on_arrays() -> None:
         assert sums_of(people, logistic, "word").tolist() == expected.tolist()
 
 
+@pytest.mark.parametrize("kind", [pa.int64(), pa.float64(), pa.float32(), pa.decimal128(9, 2)])
+def test_a_class_is_a_value_of_the_column_whatever_its_type(kind: pa.DataType) -> None:
+    """0 and 1, as the question has them, mean 0.0 and 1.0, or 0.00 and 1.00, of the column."""
+    made_up = np.random.default_rng(6)
+    x, rich = made_up.uniform(0, 10, 400), made_up.choice([0, 1, 2], 400)
+    table = table_of(x, x, pa.array(rich.astype(np.int8)).cast(kind), np.full(400, 1.0))
+    statistic = LogisticRegression(("x",), (BOUNDS["x"],), (0, 1))
+    expected = arrays.tally(statistic, Rows(x[:, None], rich), np.zeros(400, np.uint8), 1)[0]
+    with dataset(table) as people:
+        assert sums_of(people, statistic, "y").tolist() == expected.tolist()
+        assert set(people.logistic_regression("y", ["x"]).value) == {"intercept", "x"}
+
+
 @pytest.mark.parametrize("mechanism", ["weighted", "minimum", "threshold", "stretching"])
 def test_a_model_is_the_one_of_the_arrays(mechanism: str) -> None:
     made_up = np.random.default_rng(4)
