@@ -18,7 +18,7 @@ from typing import Any
 import pytest
 
 import epsilons as eps
-from support.forms import Forms
+from support.forms import Forms, compare_files
 from support.refusals import compare, some_call_of_days
 
 
@@ -44,12 +44,6 @@ def test_neighbouring_files_are_told_apart_no_more_than_tables(tmp_path: Path) -
 @pytest.mark.integration
 def test_neighbouring_tables_of_a_server_are_not_told_apart(tmp_path: Path, postgres_server: str) -> None:
     assert min(compare(2, 8, 11, [Forms(tmp_path, postgres_server).table])) > 0
-
-
-def compare_files(folder: Path, server: str, seed: int) -> tuple[int, int]:
-    """Four questions to each of 500 pairs, each pair in one of the forms; in a process of its own."""
-    folder.mkdir()
-    return compare(500, 4, seed, Forms(folder, server).all(), one_each=True)
 
 
 @pytest.mark.soak

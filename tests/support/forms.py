@@ -14,7 +14,7 @@ from typing import Any
 
 import pyarrow as pa
 
-from support.refusals import Source, as_it_is
+from support.refusals import Source, as_it_is, compare
 from support.workbooks import write_open_document, write_workbook
 
 TYPES = {
@@ -78,6 +78,12 @@ class Forms:
                 for row in table.select(list(TYPES)).to_pylist():
                     copy.write_row(list(row.values()))
         return {"source": self._server, "table": name, "threads": 1}
+
+
+def compare_files(folder: Path, server: str, seed: int, pairs: int = 500) -> tuple[int, int]:
+    """(refused, answered) of four questions to each of so many pairs, each in one of the forms, in this process."""
+    folder.mkdir()
+    return compare(pairs, 4, seed, Forms(folder, server).all(), one_each=True)
 
 
 def _text(table: pa.Table, separator: str, german: bool = False) -> str:
