@@ -130,8 +130,8 @@ class Measure:
         return name if self.delta is None else f"{name}, rho"
 
     def part(self, granted: float, amount: float) -> float:
-        """An amount as a part of what an epsilon grants."""
-        return amount / self.amount(self.units(round(granted * NANO)))
+        """An amount as a part of what an epsilon grants; of one that is worth no unit at all nothing is charged."""
+        return amount / self.amount(self.units(round(granted * NANO)) or 1)
 
     def show(self, amounts: Iterable[tuple[float, float]]) -> str:
         """Amounts in a table, as (granted epsilon, amount): of rho also the part of what was granted, if not public.

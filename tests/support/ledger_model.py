@@ -67,6 +67,16 @@ class Account:
         """What earlier periods count for is spent."""
         self.spent, self.earlier, self.period, self.label = self.spent + self.earlier, 0, None, ""
 
+    def change_period(self, period: str, label: str) -> None:
+        """Another kind of period: of those before, all that they count for is spent if a day of them lies in it."""
+        if self.period is not None:
+            days = [datetime(int(self.label[:4]) - 1, 12, 20) + timedelta(one) for one in range(400)]
+            since = next(day for day in days if name_period(self.period, day.isoformat()) == self.label)
+            label = max(label, name_period(period, since.isoformat()))
+            if name_period(period, (since - timedelta(1)).isoformat()) == label:
+                self.spent, self.earlier = self.spent + self.earlier, 0
+        self.period, self.label = period, label
+
     def begin(self, label: str, lost: bool = False) -> None:
         """The next period; with lost records all between may have been used up."""
         assert self.period is not None
@@ -314,7 +324,7 @@ class LastingModel(Model):
             if period is None:
                 account.grant_for_good()
             elif period != account.period:
-                account.period, account.label = period, label
+                account.change_period(period, label)
             account.hold_floor()
         self.epoch_moves(changed)
 

@@ -127,6 +127,13 @@ def test_amounts_of_public_people_have_no_part_of_a_grant() -> None:
     assert Measure().show([(math.inf, 0.0), (1.0, 0.1)]) == "0…0.1"
 
 
+def test_whoever_granted_less_than_a_unit_is_left_out_and_the_answer_can_be_printed() -> None:
+    answer = eps.count([1, 0] * 50, [1e-9, 1.0] * 50, delta=1e-18)
+    assert answer.charges[1e-9] == 0
+    for shown in (answer, eps.plan("count", [1e-9, 1.0] * 50, delta=1e-18)):
+        assert "0 (0%)" in "".join(map(str, shown.sheets())) or "(0…100%)" in "".join(map(str, shown.sheets()))
+
+
 def test_rho_adds_up_and_the_total_is_converted_once() -> None:
     tenth = rho_of(NANO, MILLIONTH) // 10
     whole = compose_all([promise(tenth)] * 10)

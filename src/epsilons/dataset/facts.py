@@ -292,7 +292,8 @@ class Description(Shown):
 
     def tell_accounts(self) -> list[str]:
         """In what grants and what is left are told, where that is not plain epsilon for good."""
-        return [*Measure.of_text(self.measure).notes, *([tell_renewal(self.renews)] if self.renews else [])]
+        measure = Measure.of_text(self.measure)
+        return [*measure.notes, *([tell_renewal(self.renews, measure)] if self.renews else [])]
 
     def sheets(self) -> list[Sheet]:
         left = map(Measure.of_text(self.measure).head, ("left on average", "least left"))

@@ -16,7 +16,7 @@ Rules alone, without any database: they decide for a kind of people at a time, t
 from collections.abc import Callable, Mapping
 from datetime import date
 from types import MappingProxyType
-from typing import NamedTuple
+from typing import NamedTuple, Self
 
 from epsilons.errors import Argument, PreferenceError
 from epsilons.measure import PLAIN, Measure
@@ -70,15 +70,20 @@ def name_period(period: str, at: str) -> str:
     return {"year": at[:4], "quarter": f"{at[:4]}-Q{(day.month + 2) // 3}", "month": at[:7]}[period]
 
 
+def find_first_day(period: str, label: str) -> date:
+    """The day that a period begins with."""
+    if period == "week":
+        return date.fromisocalendar(int(label[:4]), int(label[6:]), 1)
+    part = int(label[5:].strip("Q") or 1)
+    return date(int(label[:4]), 3 * part - 2 if period == "quarter" else part, 1)
+
+
 def count_periods(period: str, before: str, after: str) -> int:
     """How many periods later a label is than another one of its kind."""
-
-    def place(label: str) -> int:
-        if period == "week":
-            return date.fromisocalendar(int(label[:4]), int(label[6:]), 1).toordinal() // 7
-        return {"year": 1, "quarter": 4, "month": 12}[period] * int(label[:4]) + int(label[5:].strip("Q") or 0)
-
-    return place(after) - place(before)
+    first, last = (find_first_day(period, label) for label in (before, after))
+    if period == "week":
+        return (last - first).days // 7
+    return (12 * (last.year - first.year) + last.month - first.month) // {"year": 12, "quarter": 3, "month": 1}[period]
 
 
 class Term(NamedTuple):
@@ -87,6 +92,16 @@ class Term(NamedTuple):
     period: str
     label: str
     earlier: int = 0
+
+    def follow(self, held: Self) -> Self:
+        """This one, of somebody who had one of another kind: no earlier one, and with what those before it count for.
+
+        If it reaches back to such as are over, all that they count for is spent in it: whoever chooses a grant by year
+        after some months of that year loses no more in it than is granted for it.
+        """
+        since = find_first_day(held.period, held.label)
+        label = max(self.label, name_period(self.period, since.isoformat()))
+        return self._replace(label=label, earlier=0 if find_first_day(self.period, label) < since else held.earlier)
 
 
 def count_over(term: Term, label: str, granted: int, spent: int, lost: bool) -> int:
@@ -164,7 +179,8 @@ class Settled(NamedTuple):
                 return new._replace(term=held), waits
             if now is not None and not consents:
                 return new._replace(level=now.level if now.code == new.code else None, term=None), True
-            return new._replace(term=Term(period, self.labels[period], held.earlier if held else 0)), waits
+            chosen = Term(period, self.labels[period])
+            return new._replace(term=chosen if held is None else chosen.follow(held)), waits
 
         return settle
 

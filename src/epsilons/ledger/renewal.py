@@ -24,10 +24,13 @@ from epsilons.ledger.journal import write_time
 from epsilons.ledger.roster import MADE, Group, find_newest, hash_people, write_cohorts, write_sizes
 from epsilons.ledger.rosters import is_lost, read_public, read_term, write_rosters
 from epsilons.ledger.statements import WITH_TERMS, read_epoch, read_rosters
+from epsilons.measure import Measure
 from epsilons.storage.base import Connection
 
 #: What is promised where grants are renewed.
-ADDS_UP = "What holds for a period holds for all records of a person, older ones too; k periods add up to k times that."
+ADDS_UP = (
+    "What holds for a period holds for all records of a person, older ones too; k periods add up to k times {what}."
+)
 
 
 def check_renews(given: Any, levels: Mapping[str, float]) -> dict[str, str]:
@@ -42,12 +45,14 @@ def check_renews(given: Any, levels: Mapping[str, float]) -> dict[str, str]:
     return dict(told)
 
 
-def tell_renewal(renews: Mapping[str, str]) -> str:
+def tell_renewal(renews: Mapping[str, str], measure: Measure) -> str:
     """Which levels are renewed when, and what follows, as sentences; empty where none is."""
     if not renews:
         return ""
+    # What so many rho are worth in epsilon may be more than so many times as much, where there is little of it.
+    adds_up = f"{ADDS_UP}{'that' if measure.delta is None else 'its rho'}."
     told = ", ".join(f"{name} each {period}" for name, period in sorted(renews.items()))
-    return f"Grants that are renewed, unspent or not: {told} of the calendar (UTC). {ADDS_UP}"
+    return f"Grants that are renewed, unspent or not: {told} of the calendar (UTC). {adds_up}"
 
 
 def read_labels(connection: Connection, at: str) -> dict[str, str]:

@@ -95,8 +95,9 @@ class _Cohorts:
             spent, held = 0, self.open[origin]  # they consented anew
         else:
             spent, held = int(self.rows[origin]["spent"]), self.open[origin]
-            if new.term is None and (term := read_term(self.rows[origin]["datasets"])) is not None:
-                spent += term.earlier  # a grant for good counts everything
+            if (term := read_term(self.rows[origin]["datasets"])) is not None:
+                # A grant for good counts everything, and a period all that it reaches back to.
+                spent += term.earlier - (0 if new.term is None else new.term.earlier)
         if new.lost:
             spent = max(spent, granted or 0)
         alike = (new, spent, held)

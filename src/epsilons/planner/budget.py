@@ -117,7 +117,7 @@ def plan_budget(
     if not any(math.isfinite(epsilon) for epsilon in epsilons):
         raise PlanError("There is nothing to plan.", rule="Everyone is public: answers are exact.")
     granted, people = np.array(epsilons, float), np.array(sizes, float)
-    units = [None if nano is None else measure.units(nano) for nano in map(to_nano, granted.tolist())]
+    units = [None if nano is None else measure.coded(nano) for nano in map(to_nano, granted.tolist())]
     rho = np.array([math.inf if one is None else measure.amount(one) for one in units])
 
     def forecast(account: str, number: int) -> Forecast:
@@ -143,9 +143,11 @@ def best_error(budgets: Floats, sizes: Floats, reach: float, spread: float, nois
     """
     people, finite = float(sizes.sum()), np.isfinite(budgets)
     public, largest = float(sizes[~finite].sum()), float(budgets[finite].max())
-    least = 0.0 if public else 1 / float(budgets[finite] @ sizes[finite])  # kappa caps nobody
+    least = 1 / float(budgets[finite] @ sizes[finite])  # kappa caps nobody who is not public
     alike = 1 / (people * float(budgets[finite].min()))  # everyone weighs the same
-    tried = np.geomspace(max(least, alike * 1e-6), alike, 120)
+    tried = np.geomspace(least, alike, 120)
+    if public:  # who have all of the weight without any noise
+        tried = np.concatenate([[0.0], np.geomspace(least * 1e-6, least, 80), tried])
     weights = np.stack([_fill(np.where(finite, s * np.minimum(budgets, largest), np.inf), sizes) for s in tried])
     luck = spread**2 * (weights - 1 / people) ** 2 @ sizes
     drift = assume * spread * uneven(weights, sizes)

@@ -27,6 +27,7 @@ from epsilons.ledger.consent import PERIODS, count_periods, name_period
 from epsilons.ledger.ledger import Ledger
 from epsilons.ledger.rosters import read_term
 from epsilons.ledger.values import StalePlanError
+from epsilons.measure import Measure
 from epsilons.plots import list_spent
 from support.ledger_recount import balances
 
@@ -126,7 +127,17 @@ def test_statements_say_what_adds_up(book: Ledger, clock: Clock) -> None:
         answer = ask(people, 0.1)
         (caveat,) = [one for one in answer.guarantee.caveats if "renewed" in one]
         assert "monthly each month, yearly each year of the calendar (UTC)" in caveat
-        assert "k periods add up to k times" in caveat
+        assert "k periods add up to k times that." in caveat
+
+
+def test_periods_of_a_concentrated_account_add_up_in_rho(book: Ledger, clock: Clock) -> None:
+    """In epsilon two of them may come to more than twice as much: of .01, with a delta of 1/100, to 2.4 times."""
+    little = Measure(Fraction(1, 100))
+    assert little.epsilon(2 * little.units(NANO // 100)) > 2 * NANO // 100
+    with register(book, measure="zcdp", delta=0.01) as people:
+        for told in (str(ask(people, 0.1).guarantee), *people.describe().tell_accounts()):
+            assert "k times that" not in told
+            assert ("k periods add up to k times its rho." in told) == ("renewed" in told)
 
 
 def test_a_clock_that_goes_back_renews_nothing_and_nothing_is_renewed_twice(book: Ledger, clock: Clock) -> None:
@@ -246,14 +257,43 @@ def test_a_level_chosen_at_the_edge_of_a_period_brings_no_second_grant_of_it(boo
         people.set_level({5: "monthly"})
         told = [people.statement(one) for one in (1, 2, 5)]
         assert [one.spent + (one.term.earlier if one.term else 0) for one in told] == [NANO / 2, NANO / 4, NANO / 4]
-        assert [one.left for one in told] == [0, 0.5 * NANO, 0]  # of the month, and of the year that one now chose
+        # November was in the year that one now chose.
+        assert [one.left for one in told] == [0, 0.25 * NANO, 0]
         ask(people)
         clock.set("2027-01-01")
         with register(book, version="2", words={**WORDS, "monthly": 0.1}) as less:  # it means less from here on
             less.ledger.renew()
             assert {less.statement(one).left for one in (5, 8, 11)} == {0.1 * NANO}
             assert less.statement(8).term == ("month", "2027-01", 0.5 * NANO)  # as much as was spent, not as it means
-            assert less.statement(2).term == ("year", "2027", 0.75 * NANO)
+            assert less.statement(2).term == ("year", "2027", 0.5 * NANO)
+
+
+MANY = {"weekly": (0.05, "week"), "monthly": (0.1, "month"), "quarterly": (0.2, "quarter"), "yearly": (0.5, "year")}
+
+
+@pytest.mark.parametrize("seed", range(4))
+def test_no_period_of_the_calendar_costs_more_than_is_granted_for_it_whichever_came_before(
+    book: Ledger, clock: Clock, seed: int
+) -> None:
+    """Of weeks, months, quarters and years in any order: those that are over may lie in the one that begins."""
+    rng = np.random.default_rng(seed)
+    words, periods = ({name: one[place] for name, one in MANY.items()} for place in (0, 1))
+    clock.set("2026-12-01")
+    with register(book, frame(tuple(MANY)), words=words, renews=periods) as people:
+        paid: list[tuple[str, float]] = []
+        for _ in range(25):
+            clock.now += timedelta(int(rng.choice([0, 1, 1, 3, 8, 40])))
+            level = str(rng.choice(list(MANY)))
+            people.set_level({0: level})
+            before = len(people.statement(0).uses)
+            with contextlib.suppress(BudgetExceeded):
+                ask(people, 0.5)
+            granted, period = MANY[level]
+            paid += [(use.at, use.charge / NANO) for use in people.statement(0).uses[before:]]
+            if len(people.statement(0).uses) > before:
+                label = name_period(period, clock.now.isoformat())
+                assert sum(charge for at, charge in paid if name_period(period, at) == label) <= granted + 1e-9
+        assert paid
 
 
 @pytest.mark.parametrize("terms", [{}, {"measure": "zcdp", "delta": 1e-6}], ids=["pure", "zcdp"])

@@ -10,7 +10,7 @@ import pyarrow as pa
 import pytest
 
 import epsilons as eps
-from epsilons.errors import PlanError
+from epsilons.errors import PlanError, PreferenceError
 from epsilons.planner.budget import MOST_QUESTIONS, best_error, plan_budget
 from epsilons.testing import seeded
 
@@ -56,6 +56,19 @@ def test_public_people_cost_nothing_and_everything_falls_with_fewer_questions() 
         errors = [row.mean for row in alone.curve if row.account == account]
         assert errors == sorted(errors)
     assert plan_budget([0.001], [10], 1000).rows[0].count == 10
+
+
+def test_whoever_grants_next_to_nothing_does_not_spoil_the_forecast_of_the_others() -> None:
+    """Grants that are a billion times apart: the best weights are far from those of everyone alike."""
+    hardly, nobody = plan_budget([1e-9, 1.0], [50, 50], 1).rows, plan_budget([1e-9], [100], 1).rows
+    planned = eps.plan("mean", [1e-9, 1.0] * 50, bounds=(0, 1), complete=True)["weighted"].error
+    assert hardly[0].mean == pytest.approx(planned, rel=0.01)
+    assert nobody[0].mean == 1
+    beside = plan_budget([1e-9, math.inf], [50, 50], 1).rows
+    planned = eps.plan("mean", [1e-9, math.inf] * 50, bounds=(0, 1), complete=True)["weighted"].error
+    assert beside[0].mean == pytest.approx(planned, rel=0.01)
+    with pytest.raises(PreferenceError, match="too small to be counted in rho"):
+        plan_budget([1e-9, 1.0], [50, 50], 1, delta=1e-18)
 
 
 @pytest.mark.parametrize("wrong", [0, -1, 1.5, "many", True, MOST_QUESTIONS + 1])
