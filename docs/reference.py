@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import inspect
 import re
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
 from pathlib import Path
 from typing import Any
 
@@ -110,6 +110,80 @@ _OWN = {
         "bounds": "Of scores, which are cut to them.",
         "k": "How many of the best.",
     },
+    "sql": {"query": "SELECT keys and aggregates FROM people, with WHERE and GROUP BY."},
+    "connect": {
+        "address": "Where the gateway is, such as https://stats.example.org.",
+        "key": "What the steward handed out; from the environment (EPSILONS_KEY) unless given.",
+        "patience": "For so many seconds requests that got no answer are repeated.",
+        "progress": "Called with the seconds passed, and of how many, while a question is long.",
+    },
+}
+
+#: What a dataset is made from and with, whichever way it is made.
+_DATASET = {
+    "source": "A path; a frame of pandas, polars, Arrow or Spark; a relation of DuckDB; an address of PostgreSQL.",
+    "person": "The column of ids.",
+    "preferences": "Who asked for what: eps.Preferences, {id: epsilon}, or one epsilon for all.",
+    "ledger": "Where accounts are kept: sqlite:///wages.ledger, an address of PostgreSQL, memory, or an open ledger.",
+    "name": "What the dataset is called in the ledger.",
+    "rows_per_person": "So many rows of one person are used at most.",
+    "neighbors": "Compared with data without a person (absent), or with others (replace); for the life of the ledger.",
+    "complete": "Columns in which nothing is missing, by your word.",
+    "version": "The state of the data; another one for other rows.",
+    "allow_individual": "Whether questions may ask for individual or group privacy, which are not DP.",
+    "bounds": "{column: (least, largest)}: public facts, never read from the data.",
+    "keys": "{column: the groups that BY and GROUP BY may name}.",
+    "public": "Columns that all may know of everybody.",
+    "ceiling": "No finite epsilon is above it.",
+    "measure": "In what accounts count: pure (epsilon) or zcdp (rho); for the life of the ledger.",
+    "delta": "Of accounts that count rho.",
+    "types": "{column: int, float, text, bool, date or time} of CSV files and JSON lines.",
+    "table": "A sheet of a workbook, a table of a database.",
+    "threads": "How many the engine may use.",
+    "memory": "How much the engine may use, such as 2GB, before it writes to disk.",
+    "engine": "duckdb or spark; by the source unless given.",
+    "dialect": "How text is written: separator, encoding, decimal, thousands, dates, times.",
+    "renews": "The period after which a level is granted anew: for all of them, or {level: period}.",
+    "accounts": "How accounts are kept: by cohorts of people who are alike.",
+    "snapshots": "The folder of private copies; beside the ledger unless given.",
+    "confirm": "Your word that many newcomers, or a new ledger, are meant.",
+    "loosen": "How many known people may get a larger epsilon, as the refusal says.",
+    "redefine": "Whether levels that mean something else now mean it in every dataset of the ledger.",
+    "path": "A file such as people.toml.",
+}
+_ALGORITHM = _OWN["personalize"] | {
+    "columns": "The columns that it gets.",
+    "target": "The column that it is to predict.",
+    "name": "What it is called, so that the same question is known again.",
+}
+_PREFERENCES = {
+    "names": "The name of a level per person, or the column that holds them.",
+    "levels": "{level: epsilon}; eps.PUBLIC for people who ask for no protection.",
+    "default": "For people who said nothing; without it they are an error.",
+    "column": "The column of epsilons, or of names of levels.",
+    "path": "A file, or a frame of pandas, polars or Arrow.",
+    "person": "Its column of ids, written as in the data.",
+    "epsilons": "One per person, or {id: epsilon}.",
+} | {name: _DATASET[name] for name in ("types", "dialect")}
+
+#: {page: {what is called there: (how, what its arguments mean)}}, beside functions and statistics.
+CALLS: dict[str, dict[str, tuple[Callable[..., Any], dict[str, str]]]] = {
+    "tables": {
+        "Dataset": (eps.Dataset, _DATASET),
+        "Dataset.register": (eps.Dataset.register, _DATASET),
+        "Dataset.open": (eps.Dataset.open, _DATASET),
+        "Dataset.from_toml": (eps.Dataset.from_toml, _DATASET),
+        "people.sql": (eps.Dataset.sql, _SHARED | _DATASET | _OWN["sql"]),
+        "people.apply": (eps.Dataset.apply, _SHARED | _ALGORITHM),
+        "people.batch": (eps.Dataset.batch, _SHARED),
+    },
+    "results": {
+        "Preferences": (eps.Preferences, _PREFERENCES),
+        "Preferences.from_levels": (eps.Preferences.from_levels, _PREFERENCES),
+        "Preferences.from_column": (eps.Preferences.from_column, _PREFERENCES),
+        "Preferences.from_file": (eps.Preferences.from_file, _PREFERENCES),
+    },
+    "remote": {"connect": (eps.connect, _OWN["connect"])},
 }
 
 
@@ -121,6 +195,10 @@ def write_all(folder: Path) -> dict[str, str]:
     (folder / "commands.md").write_text(_commands(), encoding="utf-8")
     for page, (title, lead, names) in CLASSES.items():
         parts = [f"# {title}", lead, *(f"::: {name}" for name in names)]
+        if page in CALLS:
+            parts.append("## Arguments, one by one")
+        for name, (call, told) in CALLS.get(page, {}).items():
+            parts += [f"### {name}(...) {{#{name.lower()}-arguments}}", _tabulate(call, told)]
         if page == "tables":
             parts += [
                 "## Statistics as methods",
@@ -145,21 +223,25 @@ def _list_functions() -> list[str]:
 def _explain(name: str, call: Callable[..., Any], level: str = "##") -> str:
     """A heading, a line, and a table of arguments with their types, defaults and meanings."""
     lead, told = _told(name, call)
+    return f"{level} {name} {{#{name}}}\n\n{_fence(lead)}\n\n{_tabulate(call, told)}".rstrip()
+
+
+def _tabulate(call: Callable[..., Any], told: Mapping[str, str]) -> str:
+    """A table of arguments; nothing where there is none."""
     given = {one: parameter for one, parameter in inspect.signature(call).parameters.items() if one != "self"}
-    head = f"{level} {name} {{#{name}}}\n\n{_fence(lead)}"
-    if not given:
-        return head
     rows = [f"| `{one}` | {_kind(p)} | {_default(p)} | {_escape(told.get(one, ''))} |" for one, p in given.items()]
-    return "\n".join([head, "", "| argument | type | unless given | meaning |", "|---|---|---|---|", *rows])
+    return "\n".join(["| argument | type | unless given | meaning |", "|---|---|---|---|", *rows]) if rows else ""
 
 
 def unexplained() -> list[str]:
-    """Arguments of functions and statistics that the reference could not explain."""
+    """Arguments that the reference could not explain."""
     calls = {f"eps.{name}": getattr(eps, name) for name in _list_functions()}
     calls |= {f"Dataset.{name}": getattr(eps.Dataset, name) for name in (*CATALOGUE, "plan")}
+    explained = {name: (call, _told(name.partition(".")[2], call)[1]) for name, call in calls.items()}
+    for listed in CALLS.values():
+        explained |= listed
     found = []
-    for name, call in calls.items():
-        told = _told(name.partition(".")[2], call)[1]
+    for name, (call, told) in explained.items():
         for one, parameter in inspect.signature(call).parameters.items():
             if one != "self" and (not told.get(one) or parameter.annotation is inspect.Parameter.empty):
                 found.append(f"{name}({one})")

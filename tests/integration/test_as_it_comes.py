@@ -180,7 +180,7 @@ def test_init_proposes_by_the_first_line_and_loses_nothing(
 ) -> None:
     (home / "a.csv").write_bytes(lines(";", spell(True, "%d.%m.%Y")).replace("town", "größe").encode("cp1252"))
     monkeypatch.setattr("epsilons.cli.commands.init._terminal", lambda: True)
-    dialect = ["", "", "", "no", ".", "%d.%m", ""]  # two wrong answers are asked for again
+    dialect = ["no", "", "", "", "no", ".", "%d.%m", ""]  # two wrong answers are asked for again
     types = ["no type", "float", "date", "", ""]
     levels = ["high", "standard=0.2, public=public, mine=0.3"]
     answers = [*dialect, *types, *levels, "0,2000", "none", "3"]
@@ -204,7 +204,7 @@ def test_init_asks_again_how_a_file_is_written_where_that_cannot_be(
 ) -> None:
     (home / "a.csv").write_bytes(lines(";", spell(True, "%d.%m.%Y")).replace("town", "größe").encode("cp1252"))
     # A comma for the thousands beside a decimal comma; a file in CP1252 is not UTF-8.
-    first, again = ["", "utf-8", "", ",", ".", "", "y"], ["", "cp1252", "", "", ""]
+    first, again = ["no", "", "utf-8", "", ",", ".", "", "y"], ["", "cp1252", "", "", ""]
     type_in(monkeypatch, *first, *again, "float", "date", "", "", "0,2000", "")
     given = ["--person", "id", "--preferences", "privacy", "--level", "public=public"]
     assert main(["init", "a.csv", *given]) == 0, capsys.readouterr().err
@@ -222,7 +222,7 @@ def test_init_proposes_tabs_by_a_file_s_name(
     given = ["--person", "id", "--preferences", "privacy", "--level", "public=public", "--force"]
     for separator, proposed, answer in (("\t", "tab", ""), (",", ",", ""), (",", ",", ",")):
         (home / "a.tsv").write_text(lines(separator, spell(False, "%Y-%m-%d")))
-        type_in(monkeypatch, answer, *[""] * 4, *[""] * 4, "")
+        type_in(monkeypatch, "no", answer, *[""] * 4, *[""] * 4, "")
         assert main(["init", "a.tsv", *given]) == 0, capsys.readouterr().err
         assert f"tab (Enter: {proposed})" in capsys.readouterr().err
         made = tomllib.loads((home / "people.toml").read_text())
@@ -241,7 +241,7 @@ def test_init_asks_nothing_before_what_was_said_can_be(
     wrong: list[str], home: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
     (home / "a.csv").write_text(lines(",", spell(False, "%Y-%m-%d")))
-    type_in(monkeypatch, *[""] * 5)  # the columns' names are known once it is said how the file is written
+    type_in(monkeypatch, "")  # the columns' names are known once it is said how the file is written
     assert main(["init", "a.csv", *wrong]) != 0
     assert "What does" not in capsys.readouterr().err
     assert not (home / "people.toml").exists()
@@ -251,10 +251,41 @@ def test_levels_are_asked_again_where_one_is_to_be_renewed_that_is_not_there(
     home: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
     (home / "a.csv").write_text(lines(",", spell(False, "%Y-%m-%d")))
-    type_in(monkeypatch, *[""] * 5, *[""] * 4, "strict=0.1", "strict=0.1, open=1", "")
+    type_in(monkeypatch, "", *[""] * 4, "strict=0.1", "strict=0.1, open=1", "")
     given = ["--person", "id", "--preferences", "privacy", "--renews", "open=year"]
     assert main(["init", "a.csv", *given]) == 0, capsys.readouterr().err
     assert tomllib.loads((home / "people.toml").read_text())["renews"] == {"open": "year"}
+
+
+@pytest.mark.parametrize(
+    ("separator", "told", "written"),
+    [
+        (",", "separator ',', encoding 'utf-8', decimal '.', thousands 'none', dates '2026-12-31'", {}),
+        (
+            ";",
+            "separator ';', encoding 'utf-8', decimal ',', thousands 'none', dates '%d.%m.%Y'",
+            {"separator": ";", "decimal": ",", "dates": "%d.%m.%Y"},
+        ),
+    ],
+)
+def test_one_yes_takes_all_that_is_proposed(
+    home: Path,
+    monkeypatch: pytest.MonkeyPatch,
+    capsys: pytest.CaptureFixture[str],
+    separator: str,
+    told: str,
+    written: dict[str, str],
+) -> None:
+    (home / "a.csv").write_text(separator.join(["id", "wage", "privacy"]) + "\n")
+    levels = "low = 0.1 middle=0.5 high=public"  # blanks are as good as commas
+    type_in(monkeypatch, "", "float", levels, "0,2000", "")
+    assert main(["init", "a.csv", "--person", "id", "--preferences", "privacy"]) == 0, capsys.readouterr().err
+    assert f"By the first line text is written so: {told}. Is that right? [Y/n]" in capsys.readouterr().err
+    made = tomllib.loads((home / "people.toml").read_text())
+    assert made.get("dialect", {}) == written
+    assert made["types"] == {"wage": "float"}
+    assert made["preferences"]["levels"] == {"low": 0.1, "middle": 0.5, "high": "public"}
+    assert made["bounds"] == {"wage": [0, 2000]}
 
 
 def test_init_off_a_terminal_writes_what_it_knows_and_says_what_it_does_not(

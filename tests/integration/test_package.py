@@ -183,6 +183,7 @@ def test_the_source_distribution_builds_the_same_wheel(built: tuple[Path, Path],
     assert read(again) == read(wheel)
     there = {str(path.relative_to(folder)) for path in folder.rglob("*")}
     assert {"LICENSE", "CITATION.cff", "SECURITY.md", "CHANGELOG.md", "Makefile", "tests/conftest.py"} <= there
+    assert ".pre-commit-config.yaml" in there, "a test reads it"
     assert not {name for name in there if name.startswith((".venv", "docs/_site", "build"))}
 
 

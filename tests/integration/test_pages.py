@@ -80,7 +80,10 @@ class Tab:
         self.page.wait_for_load_state()
         found = self._axe.run(self.page)
         assert found.violations_count == 0, f"{self.page.url}\n{found.generate_report()}"
-        assert self.page.evaluate("document.documentElement.scrollWidth") <= self.page.viewport_size["width"]
+        width = self.page.viewport_size["width"]
+        assert self.page.evaluate("document.documentElement.scrollWidth") <= width
+        captions = "Math.max(0, ...Array.from(document.querySelectorAll('caption'), one => one.offsetWidth))"
+        assert self.page.evaluate(captions) <= width, "a table scrolls, what it is called does not"
         for link in self.page.locator("link[rel=alternate]").all():
             address = link.get_attribute("href")
             assert self.page.locator(f"footer a[href={json.dumps(address)}]").count() == 1

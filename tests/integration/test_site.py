@@ -83,6 +83,8 @@ def test_every_option_is_typed_and_explained(site: Path, monkeypatch: pytest.Mon
     assert reference.unexplained() == []
     text = (site / "reference" / "functions.html").read_text(encoding="utf-8")
     assert "Which mechanism answers; auto takes the best of the plan." in text
+    tables = (site / "reference" / "tables.html").read_text(encoding="utf-8")
+    assert "So many rows of one person are used at most." in tables[tables.index('id="dataset.register-arguments"') :]
     assert 'id="epsilons-mean"' in (site / "reference" / "commands.html").read_text(encoding="utf-8")
 
 

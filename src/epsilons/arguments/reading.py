@@ -241,7 +241,8 @@ def _list_leading(entry: Entry, front: str) -> tuple[Parameter, ...]:
         rows = by_place("X", "One row per person, one column per feature.")
         return rows, by_place("y", "One target per person."), epsilons
     if entry.model:
-        return (by_place("target", "The column to be predicted.", str),)
+        about = "One column." if "other" in entry.own(front) else "The column to be predicted."
+        return (by_place("target", about, str),)
     if entry.column == "optional":
         return (by_place("column", "The column, if any.", str | None, False),)
     return (by_place("column", "The column.", str),)

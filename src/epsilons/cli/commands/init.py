@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 import os
+import re
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from contextlib import suppress
 from functools import partial
@@ -255,20 +256,22 @@ def _propose_dialect(source: str) -> dict[str, str] | None:
 
 
 def _ask_dialect(source: str, proposed: Mapping[str, str]) -> dict[str, str]:
-    """As proposed, unless the steward says otherwise; once more where no columns can be read in this way."""
+    """As proposed, by one yes, else part by part; once more where no columns can be read in this way."""
     from epsilons.engines.dialects import Dialect, usual_separator
     from epsilons.engines.duckdb import DuckDB
 
     plain = Dialect(usual_separator(source))
     usual = {part: getattr(plain, part) for part in _PARTS}
     said = {**usual, **proposed}
+    listed = ", ".join(f"{part} {_show_part(part, one)!r}" for part, one in said.items())
+    agreed = click.confirm(f"By the first line text is written so: {listed}. Is that right?", default=True, err=True)
     while True:
-        for part, question in _PARTS.items():
-            shown = {"\t": "tab", "": "none" if part == "thousands" else "2026-12-31"}.get(said[part], said[part])
+        for part, question in () if agreed else _PARTS.items():
+            shown = _show_part(part, said[part])
             others = {"decimal": said["decimal"]} if part == "thousands" else {}
             read = partial(_read_part, part, others)
             said[part] = _prompt(f"{question} (Enter: {shown})", default=shown, value_proc=read)
-        written = {part: one for part, one in said.items() if one != usual[part]}
+        agreed, written = False, {part: one for part, one in said.items() if one != usual[part]}
         try:
             DuckDB(source, dialect=written or None).close()
         except DataError as error:
@@ -277,6 +280,11 @@ def _ask_dialect(source: str, proposed: Mapping[str, str]) -> dict[str, str]:
                 raise
         else:
             return written
+
+
+def _show_part(part: str, said: str) -> str:
+    """A part of a dialect as it can be typed."""
+    return {"\t": "tab", "": "none" if part == "thousands" else "2026-12-31"}.get(said, said)
 
 
 def _read_part(part: str, others: Mapping[str, str], text: str) -> str:
@@ -317,7 +325,9 @@ def _ask_rows() -> int:
 def _read_levels(given: Mapping[str, Any], text: str) -> dict[str, str]:
     """What was typed; click asks again where one of them is no level, or one that is to be renewed is not there."""
     try:
-        typed = dict(_split(one.strip(), Argument("levels")) for one in text.split(","))
+        # Between levels stands a comma, or blanks before the next name and its sign.
+        listed = re.split(r",|\s+(?=[^\s=,]+\s*=)", text.strip())
+        typed = dict(_split(one.strip(), Argument("levels")) for one in listed if one.strip())
         named = {name.strip(): str(_epsilon(epsilon.strip())) for name, epsilon in typed.items()}
         _read_lasting(given, named)
         return named
