@@ -48,7 +48,11 @@ CLASSES = {
         ],
     ),
     "errors": ("Errors", "Every error says what happened, which rule it broke and what to try.", ["epsilons.errors"]),
-    "remote": ("Gateways from outside", "`eps.connect`, and what it gives.", ["epsilons.remote.client"]),
+    "remote": (
+        "Gateways from outside",
+        "`eps.connect`, and what it gives.",
+        ["epsilons.remote.client", "epsilons.remote.plans"],
+    ),
     "ledger": ("The ledger", "`eps.ledger`: accounts that last.", ["epsilons.ledger.ledger.Ledger"]),
     "local": ("The local model", "`epsilons.local`: people randomize their own answers.", ["epsilons.local"]),
     "models": ("Estimators", "`epsilons.estimators`: models in the style of scikit-learn.", ["epsilons.estimators"]),

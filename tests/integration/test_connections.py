@@ -12,7 +12,9 @@ from pathlib import Path
 from urllib.parse import urlsplit
 
 import pytest
+import uvicorn
 
+from epsilons.service import serving as services
 from support.certificates import self_signed
 
 #: A service that answers after a word was sent, with room for three connections.
@@ -138,3 +140,14 @@ def test_a_certificate_that_cannot_be_used_is_told(tmp_path: Path) -> None:
         done = subprocess.run([sys.executable, "-c", THREE, "3", *pair], capture_output=True, text=True, timeout=60)
         assert done.returncode == 1
         assert "The certificate or its key cannot be used." in done.stderr
+
+
+def test_nothing_but_requests_is_spoken_whatever_is_installed(monkeypatch: pytest.MonkeyPatch) -> None:
+    """A connection that becomes something else would leave the deadlines, and the number of connections, behind."""
+    run = list[uvicorn.Config]()
+    monkeypatch.setattr(uvicorn.Server, "run", lambda server, **_: run.append(server.config))
+    monkeypatch.setitem(uvicorn.config.WS_PROTOCOLS, "auto", "json:JSONEncoder")  # as if a library were there
+    with socket.socket() as listening:
+        services.run(lambda *_: None, listening)  # type: ignore[arg-type, return-value]
+    run[0].load()
+    assert run[0].ws_protocol_class is None

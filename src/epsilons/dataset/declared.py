@@ -69,7 +69,7 @@ def arguments_of(path: str | os.PathLike[str]) -> dict[str, Any]:
     where = Path(path)
     declared = _read(where)
     if "server" in declared:
-        rule = "From here it is asked: every statistic, plan, relation, sql, ledger show, ledger answers."
+        rule = "From here it is asked: statistics, plan, budget, relation, sql, batch, ledger show, ledger answers."
         hint = "the steward runs this command on the server, with the file that declares the dataset"
         raise DataError(f"{where.name} names a dataset behind a server.", rule=rule, suggest=hint)
     _check_keys(declared, _KEYS, where.name)

@@ -14,7 +14,7 @@ import os
 import stat
 import time
 from collections.abc import Mapping
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, replace
 from typing import Any, Self
 from urllib.parse import quote, urlsplit
 
@@ -23,19 +23,18 @@ from epsilons.arguments.reading import Call, check_call, list_arguments
 from epsilons.dataset.answers import Answers
 from epsilons.dataset.asking import Asking
 from epsilons.dataset.batch import Batch, Pending
-from epsilons.dataset.documents import read_facts, read_sheets, write_arguments
+from epsilons.dataset.documents import read_facts, write_arguments
 from epsilons.dataset.facts import Description, TableFacts
 from epsilons.dataset.question import parse_question
-from epsilons.display import Sheet, Shown
 from epsilons.errors import Argument, EpsilonsError, PlanError, ProtocolError
 from epsilons.ledger.balances import Balance, Remaining
 from epsilons.ledger.values import Stored
 from epsilons.measure import PURE, Measure
 from epsilons.noise import system
-from epsilons.planner.guesses import Known
 from epsilons.release import Release
 from epsilons.release.stored import StoredAnswers
 from epsilons.remote.keys import is_key
+from epsilons.remote.plans import RemoteBatchPlan, RemotePlan
 from epsilons.remote.problems import read_problem
 from epsilons.remote.progress import Progress, show_progress
 from epsilons.storage import is_loopback
@@ -150,6 +149,8 @@ class Connection:
                 break
             time.sleep(wait)
             wait = min(2 * wait, _LONGEST_WAIT)
+        if status < 300 and reply and not isinstance(read, dict):
+            raise _unusable()
         return status, read if reply else _NOTHING
 
     def _once(self, method: str, path: str, body: bytes | None, headers: Mapping[str, str]) -> tuple[int, bytes]:
@@ -285,81 +286,6 @@ class _Left(Remaining):
     @property
     def levels(self) -> tuple[Balance, ...]:
         return self.balances
-
-
-@dataclass(frozen=True)
-class RemoteRow:
-    """What one mechanism would cost, and how far it would err."""
-
-    mechanism: str
-    error: float | None
-    worst_error: float | None
-    used: float
-    charges: Mapping[float, float]
-    options: Mapping[str, Any]
-    assumption: str
-    reason: str
-    expectations: Mapping[str, float]
-    _plan: RemotePlan = field(repr=False)
-
-    def ask(self) -> Release:
-        """Ask this mechanism, and get what the row shows, or nothing if what people have left has changed."""
-        return self._plan.ask_as(self.mechanism)
-
-
-class RemotePlan(Shown):
-    """A plan that a gateway made: every mechanism that can serve, the best first. It shows itself as it does there."""
-
-    def __init__(self, plain: Mapping[str, Any], people: RemoteDataset, call: Call) -> None:
-        self._plain, self._people, self._call = plain, people, call
-        #: What of the question's guesses comes from past answers or from the roster.
-        self.known = tuple(Known(**one) for one in plain["known"])
-        #: Whether the answer is stored, so that asking is free.
-        self.answered = plain["answered"]
-        self.rows = tuple(RemoteRow(**{**row, "charges": dict(row["charges"])}, _plan=self) for row in plain["rows"])
-
-    @property
-    def best(self) -> RemoteRow:
-        """The row that `mechanism="auto"` takes."""
-        return self.rows[0]
-
-    def __getitem__(self, mechanism: str) -> RemoteRow:
-        for row in self.rows:
-            if mechanism in ("auto", row.mechanism):
-                return row
-        names = ", ".join(["auto", *(row.mechanism for row in self.rows)])
-        raise PlanError(f"{mechanism!r} cannot serve this question.", suggest=names)
-
-    def ask(self) -> Release:
-        """Ask what was planned, as its row shows."""
-        return self.ask_as(self._plain["mechanism"])
-
-    def ask_as(self, mechanism: str) -> Release:
-        """Ask a row by the name that the caller gave."""
-        planned = {"mark": self._plain["mark"], "past": self._plain["past"], "mechanism": mechanism}
-        return self._people._ask(self._call, planned)
-
-    def to_dict(self) -> dict[str, Any]:
-        """Plain values that survive JSON."""
-        apart = ("sheets", "mark", "past", "mechanism", "known", "answered")
-        return {name: value for name, value in self._plain.items() if name not in apart}
-
-    def sheets(self) -> list[Sheet]:
-        return read_sheets(self._plain["sheets"])
-
-
-class RemoteBatchPlan(Shown):
-    """How a gateway would split a batch's share."""
-
-    def __init__(self, plain: Mapping[str, Any]) -> None:
-        self._plain, self.share, self.answered = plain, plain["share"], plain["answered"]
-
-    def to_dict(self) -> dict[str, Any]:
-        """Plain values that survive JSON."""
-        return {name: value for name, value in self._plain.items() if name not in ("sheets", "answered")}
-
-    def sheets(self) -> list[Sheet]:
-        return read_sheets(self._plain["sheets"])
 
 
 class RemoteBatch(Batch):

@@ -247,7 +247,9 @@ class GatewayApp:
             allowed = ", ".join(fitting)
             return problem(405, "Method not allowed.", f"Allowed: {allowed}.", headers=(("allow", allowed),))
         route, found = fitting[method]
-        return route, tuple(unquote(part) for part in found.groups())
+        parts = tuple(unquote(part) for part in found.groups())
+        # No name has one, and a database may not even compare a text with it.
+        return problem(404, "There is nothing here.") if "\0" in "".join(parts) else (route, parts)
 
     async def _find_holder(self, headers: Mapping[bytes, bytes], scheme: str) -> Holder | None:
         """Whose key was shown, or without one whose cookie."""

@@ -161,7 +161,7 @@ def run(app: App, listening: socket.socket, certificate: str | None = None, cert
 
     quiet: dict[str, Any] = {"log_level": "warning", "access_log": False, "server_header": False, "lifespan": "off"}
     # What a client says of its own address is not believed: limits go by it.
-    quiet |= {"loop": "asyncio", "proxy_headers": False, "timeout_graceful_shutdown": _LAST_SECONDS}
+    quiet |= {"loop": "asyncio", "ws": "none", "proxy_headers": False, "timeout_graceful_shutdown": _LAST_SECONDS}
     connection: Any = WatchedConnection
     if certificate is not None:
         connection = partial(SecureConnection, _read_certificate(certificate, certificate_key))

@@ -482,6 +482,9 @@ def test_there_is_nothing_elsewhere(here: Gateway, held: dict[str, str], tmp_pat
         seen = here("PUT", way, key=held["steward"])
         assert refused(seen, 405)["detail"] == f"Allowed: {allowed}."
         assert seen.headers["allow"] == allowed
+    # A database need not take such a text, not even to find that it knows none like it.
+    for method, way in (("PUT", "datasets/wages/quotas/%00"), ("GET", "datasets/wag%00es")):
+        assert refused(here(method, f"/v1/{way}", key=held["steward"]), 404)["title"] == "There is nothing here."
 
 
 def test_a_dataset_that_is_registered_anew_is_opened_anew(here: Gateway, held: dict[str, str]) -> None:
