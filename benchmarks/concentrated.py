@@ -8,7 +8,6 @@ that wide noise around 500 people errs by less than its deviation; around 5,000 
 
 from __future__ import annotations
 
-import argparse
 import math
 import sys
 from collections.abc import Iterator, Sequence
@@ -17,7 +16,7 @@ from typing import Any
 
 import numpy as np
 import pyarrow as pa
-from page import write_between
+from page import print_or_write
 
 import epsilons as eps
 from epsilons.measure import FEMTO, NANO, check_delta, rho_of
@@ -56,20 +55,17 @@ def measure_all(rounds: int, questions: int) -> Iterator[Line]:
         yield called[measure], *ask_all(measure, rounds, questions), halves, noise
 
 
+def tabulate(quick: bool) -> list[str]:
+    """The table, line by line."""
+    lines = [f"| {' | '.join(HEAD)} |", "|---" * len(HEAD) + "|"]
+    for account, *numbers in measure_all(1 if quick else 20, 20 if quick else QUESTIONS):
+        lines.append(f"| {account} | {' | '.join(f'{number:.3g}' for number in numbers)} |")
+    return lines
+
+
 def main(arguments: Sequence[str] | None = None) -> int:
     """Measure and print, or write into the page."""
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("--quick", action="store_true", help="a few draws: shows that everything runs")
-    parser.add_argument("--write", action="store_true", help=f"put the table into docs/{PAGE.name}")
-    options = parser.parse_args(arguments)
-    lines = [f"| {' | '.join(HEAD)} |", "|---" * len(HEAD) + "|"]
-    for account, *numbers in measure_all(1 if options.quick else 20, 20 if options.quick else QUESTIONS):
-        lines.append(f"| {account} | {' | '.join(f'{number:.3g}' for number in numbers)} |")
-    if options.write:
-        write_between(PAGE, (START, END), lines)
-    else:
-        print("\n".join(lines))
-    return 0
+    return print_or_write(arguments, __doc__, PAGE, (START, END), tabulate)
 
 
 if __name__ == "__main__":

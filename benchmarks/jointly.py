@@ -6,7 +6,6 @@ root mean squares over draws of `minimum` at epsilon 0.5, so that nothing but th
 
 from __future__ import annotations
 
-import argparse
 import sys
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
@@ -15,7 +14,7 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
-from page import write_between
+from page import print_or_write
 
 from epsilons.mechanisms.base import create
 from epsilons.preferences import roster_of
@@ -98,20 +97,17 @@ def _split(neighbors: str, location: float) -> Mean:
     return Mean(BOUNDS, Scope(), Fraction(share, 64), off)
 
 
+def tabulate(quick: bool) -> list[str]:
+    """The table, line by line."""
+    lines = [f"| {' | '.join(HEAD)} |", "|---|---|---|---|---|"]
+    for question, neighbors, before, after in measure(20 if quick else 4000):
+        lines.append(f"| {question} | `{neighbors}` | {before:.3g} | {after:.3g} | {after / before - 1:+.0%} |")
+    return lines
+
+
 def main(arguments: Sequence[str] | None = None) -> int:
     """Measure and print, or write into the page."""
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("--quick", action="store_true", help="a few draws: shows that everything runs")
-    parser.add_argument("--write", action="store_true", help=f"put the table into docs/{PAGE.name}")
-    options = parser.parse_args(arguments)
-    lines = [f"| {' | '.join(HEAD)} |", "|---|---|---|---|---|"]
-    for question, neighbors, before, after in measure(20 if options.quick else 4000):
-        lines.append(f"| {question} | `{neighbors}` | {before:.3g} | {after:.3g} | {after / before - 1:+.0%} |")
-    if options.write:
-        write_between(PAGE, (START, END), lines)
-    else:
-        print("\n".join(lines))
-    return 0
+    return print_or_write(arguments, __doc__, PAGE, (START, END), tabulate)
 
 
 if __name__ == "__main__":

@@ -2,8 +2,29 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+import argparse
+from collections.abc import Callable, Sequence
 from pathlib import Path
+
+
+def print_or_write(
+    arguments: Sequence[str] | None,
+    about: str | None,
+    page: Path,
+    markers: tuple[str, str],
+    tabulate: Callable[[bool], list[str]],
+) -> int:
+    """The command of a benchmark with one table: `tabulate(quick)` gives its lines, `--write` puts them into a page."""
+    parser = argparse.ArgumentParser(description=about, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--quick", action="store_true", help="a few draws: shows that everything runs")
+    parser.add_argument("--write", action="store_true", help=f"put the table into docs/{page.name}")
+    options = parser.parse_args(arguments)
+    lines = tabulate(options.quick)
+    if options.write:
+        write_between(page, markers, lines)
+    else:
+        print("\n".join(lines))
+    return 0
 
 
 def write_between(page: Path, markers: tuple[str, str], lines: Sequence[str]) -> None:
