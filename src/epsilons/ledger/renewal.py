@@ -28,9 +28,7 @@ from epsilons.measure import Measure
 from epsilons.storage.base import Connection
 
 #: What is promised where grants are renewed.
-ADDS_UP = (
-    "What holds for a period holds for all records of a person, older ones too; k periods add up to k times {what}."
-)
+ADDS_UP = "What holds for a period holds for all records of a person, older ones too; k periods add up to k times "
 
 
 def check_renews(given: Any, levels: Mapping[str, float]) -> dict[str, str]:
