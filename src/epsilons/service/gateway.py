@@ -37,6 +37,8 @@ _log = logging.getLogger("epsilons.gateway")
 
 #: Threads for what is short. Questions wait for their turn without one, and are worked on in others.
 _THREADS = 8
+#: So deep are lists and objects of a body at most; those that are meant have five or six.
+_DEEPEST = 32
 #: So many fields a form of a page has at most.
 _MOST_FIELDS = 100
 #: With every reply. A page says itself what it may load.
@@ -88,11 +90,21 @@ class Visit:
         return [*(document[name] for name in required), *({**left_out, **document}[name] for name in left_out)]
 
     def document(self) -> Any:
-        """The body as strict JSON; None if it is none."""
+        """The body as strict JSON; None if it is none, or one that is nested as no question is."""
         try:
-            return json.loads(self.body, parse_constant=_refuse_constant)
+            read = json.loads(self.body, parse_constant=_refuse_constant)
         except (ValueError, RecursionError):
             return None
+        return None if _is_deep(read) else read
+
+
+def _is_deep(read: Any) -> bool:
+    """Whether something is nested deeper than may be: what works on it step by step would run out of steps."""
+    inner = [read]
+    for _ in range(_DEEPEST):
+        parts = (one.values() if isinstance(one, dict) else one for one in inner if isinstance(one, (dict, list)))
+        inner = [part for several in parts for part in several]
+    return bool(inner)
 
 
 def _refuse_constant(name: str) -> Any:
@@ -227,10 +239,17 @@ class GatewayApp:
             visit = Visit(holder or Holder(0, "", ""), parts, b"", headers, scheme, scope.get("query_string", b""))
             reply = await self._let_in(route, visit, who, receive)
         except EpsilonsError as error:
-            reply = refuse(error, whole=role == STEWARD)
+            reply = self._refuse(name, error, role)
         except Exception:
             reply = self.fail(name)
         return name, role, self._show(found, reply, holder)
+
+    def _refuse(self, route: str, error: EpsilonsError, role: str) -> Reply:
+        """A refusal; one that cannot be told is a fault as any other: the log of the server itself would tell all of it."""
+        try:
+            return refuse(error, whole=role == STEWARD)
+        except Exception:
+            return self.fail(route)
 
     def _show(self, found: Found | Reply, reply: Reply, holder: Holder | None) -> Reply:
         """As a page, to those who asked for one."""

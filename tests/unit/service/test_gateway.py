@@ -385,6 +385,10 @@ def test_a_failure_says_nothing_of_its_cause(
     assert "ann'" not in json.dumps(document) + caplog.text
     monkeypatch.undo()
     assert here("POST", ASK, COUNT, held["analyst"], "fails").status == 200
+    # Nor does a refusal that cannot be told: outside of the gateway it would stand in the server's log, with its trace.
+    monkeypatch.setattr(gateway, "refuse", lambda error, whole: fail(error))
+    document = refused(here("GET", "/v1/datasets/wages/plan", key=held["analyst"], query="statistic=ann"), 500)
+    assert "ann'" not in json.dumps(document) + caplog.text
 
 
 def test_bodies_and_requests_at_once_are_limited_by_role(

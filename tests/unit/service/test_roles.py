@@ -435,6 +435,19 @@ def test_nothing_that_is_sent_makes_the_gateway_fail(here: Gateway, held: dict[s
     assert failed == []
 
 
+@pytest.mark.parametrize("depth", [40, 400, 950, 20_000])
+def test_what_is_nested_without_end_is_no_document(here: Gateway, held: dict[str, str], depth: int) -> None:
+    """Less than Python's own limit is not little: what is refused is walked through, and written as JSON again."""
+    for opening, closing in (("[", "]"), ('{"a":', "}")):
+        deep = opening * depth + "1" + closing * depth
+        for body in (deep, f'{{"statistic":"count","arguments":{{"share":{deep}}}}}', f'{{"questions":{deep}}}'):
+            for way in ("ask", "plan"):
+                seen = here("POST", f"{PLACE}/{way}", body.encode(), held["analyst"], f"deep-{depth}")
+                assert seen.status == 422, (way, body[:50], seen.body[:200])
+        link = f'{{"person":{deep},"days":{deep}}}'.encode()
+        assert here("POST", f"{PLACE}/links", link, held["steward"]).status == 422
+
+
 def test_requests_a_second_are_limited_by_role_and_name(
     here: Gateway, held: dict[str, str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
