@@ -245,7 +245,7 @@ class GatewayApp:
         return name, role, self._show(found, reply, holder)
 
     def _refuse(self, route: str, error: EpsilonsError, role: str) -> Reply:
-        """A refusal; one that cannot be told is a fault as any other: the log of the server itself would tell all of it."""
+        """A refusal; one that cannot be told is a fault as any other: else the server would log all of it."""
         try:
             return refuse(error, whole=role == STEWARD)
         except Exception:
