@@ -98,9 +98,9 @@ def test_last_bits_are_those_of_the_binary_fraction() -> None:
 
 
 def test_outcomes_are_looked_at_in_several_ways() -> None:
-    names = [view.name for view in list_views([1, 2], [3, 4])]
-    assert names == [""]
-    assert [v.name for v in list_views([0.5, math.nan], [1.0, 2.0])] == ["", "the power of two of the last bit"]
+    bit = "the power of two of the last bit"
+    assert [view.name for view in list_views([1, 2], [3, 4])] == ["", bit]
+    assert [view.name for view in list_views([0.5, math.nan], [1.0, 2.0])] == ["", bit, "its form"]
     words = list_views([1, "a"], [2, (3,)])
     assert [side.tolist() for side in (words[0].see([1, "a"]), words[0].see([2, (3,)]))] == [
         ["1", "'a'"],

@@ -5,6 +5,7 @@ from __future__ import annotations
 import itertools
 import math
 import traceback
+import warnings
 from collections.abc import Callable
 from fractions import Fraction
 from typing import Any
@@ -15,7 +16,7 @@ import pytest
 import epsilons as eps
 from epsilons.arrays.claimed import FAILURES as FAILED
 from epsilons.arrays.gridded import Gridded
-from epsilons.arrays.individual import WHOSE_WORD, _rate, individually
+from epsilons.arrays.individual import WHOSE_WORD, _by_level, _rate, individually
 from epsilons.errors import DataError, PlanError, PreferenceError
 from epsilons.guarantee import INDIVIDUAL, NANO, PUBLIC_PEOPLE, SEEDED
 from epsilons.mechanisms.local_sensitivity import NOT_DP
@@ -37,7 +38,7 @@ def ask(function: Any = spread, values: Any = VALUES, epsilons: Any = 1.0, **opt
 def rate(reach: Any, epsilons: list[float], step: float) -> Fraction | None:
     roster = roster_of(epsilons)
     spread_out = np.broadcast_to(np.asarray(reach, float), (len(epsilons),))
-    return _rate(spread_out, roster.codes, roster.levels, Gridded.read(max, step, None, False))
+    return _rate(_by_level(spread_out, roster), Gridded.read(max, step, None, False))
 
 
 # The scale -----------------------------------------------------------------------------------------------------------
@@ -285,6 +286,21 @@ def test_no_value_raises_where_people_have_something_to_hide(name: str) -> None:
     assert abs(hidden) > 1e20
 
 
+@pytest.mark.parametrize("error", [SystemExit("secret"), GeneratorExit("secret")])
+def test_no_way_out_of_a_sensitivity_tells_of_the_values(error: BaseException) -> None:
+    hidden = ask(sensitivity=lambda values: 2e30, entropy=seeded(4)).value
+    assert ask(sensitivity=failing(error), entropy=seeded(4)).value == hidden
+
+
+def test_what_a_sensitivity_warns_of_is_not_shown(recwarn: pytest.WarningsRecorder) -> None:
+    def warns(values: Any) -> float:
+        warnings.warn(f"the values are {values}", stacklevel=1)
+        return float(np.float64(max(values)) / np.float64(min(values) - 23))  # divides by zero
+
+    ask(sensitivity=warns)
+    assert not recwarn.list
+
+
 def test_an_interrupt_is_no_answer_and_passes() -> None:
     with pytest.raises(KeyboardInterrupt):
         ask(failing(KeyboardInterrupt()))
@@ -341,7 +357,7 @@ def largest_share(apart: Callable[[Any, Any], float], whole: bool, step: float) 
     for data in itertools.product(domain, repeat=3):
         others = [[(*data[:i], y, *data[i + 1 :]) for y in domain] for i in range(3)]
         reach = np.array([max(apart(data, other) for other in mine) for mine in others])
-        frozen = _rate(reach, roster.codes, roster.levels, asked)
+        frozen = _rate(_by_level(reach, roster), asked)
         assert frozen is not None
         for mine, epsilon in zip(others, epsilons, strict=True):
             for other in mine:
@@ -359,6 +375,67 @@ def test_several_numbers_lose_at_most_the_epsilon_and_sometimes_all_of_it() -> N
 
 def test_the_largest_move_in_place_of_their_sum_is_caught() -> None:
     assert largest_share(widest, True, 1.0) > 1
+
+
+# Groups --------------------------------------------------------------------------------------------------------------
+
+
+def largest_share_of_groups(sensitivity: Callable[[Any], list[float]], epsilons: list[float]) -> float:
+    """The largest loss of any group over what is allowed to its size, of three numbers on all data of three people."""
+    domain, worst, asked = (0.0, 1.0, 4.0), 0.0, Gridded.read(moments, 1.0, 3, True)
+    grants = [round(epsilon * NANO) for epsilon in epsilons]
+    for data in itertools.product(domain, repeat=3):
+        frozen = _rate(zip(grants, sensitivity(data), strict=True), asked)
+        for other in itertools.product(domain, repeat=3):
+            size = sum(a != b for a, b in zip(data, other, strict=True))
+            if 0 < size <= len(epsilons):
+                assert frozen is not None
+                worst = max(worst, float(frozen) * distance(data, other) / epsilons[size - 1])
+    return worst
+
+
+def reach_of_groups(data: Any, sizes: int = 2) -> list[float]:
+    """How far groups of 1, 2 people move the three numbers, by enumeration."""
+    far = [0.0] * sizes
+    for other in itertools.product((0.0, 1.0, 4.0), repeat=len(data)):
+        size = sum(a != b for a, b in zip(data, other, strict=True))
+        if 0 < size <= sizes:
+            far[size - 1] = max(far[size - 1], distance(data, other))
+    return far
+
+
+@pytest.mark.parametrize("epsilons", [[0.5, 0.8], [0.5, 1.0], [1.0, 1.0]])
+def test_groups_lose_at_most_the_epsilon_of_their_size_and_some_all_of_it(epsilons: list[float]) -> None:
+    assert largest_share_of_groups(reach_of_groups, epsilons) == pytest.approx(1.0, abs=1e-12)
+
+
+def test_the_reach_of_one_person_for_groups_of_two_is_caught() -> None:
+    assert largest_share_of_groups(lambda data: [reach_of_groups(data)[0]] * 2, [0.5, 0.5]) > 1
+
+
+def test_groups_are_charged_the_first_epsilon_and_named_in_the_promise() -> None:
+    answer = ask(moments, epsilons=None, size=3, whole=True, sensitivity=[3, 6], group_epsilons=[0.5, 0.8])
+    assert answer.charges == {0.5: 0.5}
+    assert answer.guarantee.kind == "individual DP (not DP)"
+    assert any("0.5 for 1, 0.8 for 2" in caveat for caveat in answer.guarantee.caveats)
+    by_data = ask(epsilons=None, sensitivity=lambda values: [0.0, 0.0], group_epsilons=[0.5, 0.8])
+    assert by_data.value == spread(VALUES)
+    failed = ask(epsilons=None, sensitivity=lambda values: [1.0], group_epsilons=[0.5, 0.8])
+    assert abs(failed.value) > 1e20
+
+
+@pytest.mark.parametrize(
+    ("text", "given"),
+    [
+        ("instead of epsilons", {"epsilons": 1.0}),
+        ("one for all or one per size", {"epsilons": None, "sensitivity": [1, 2, 3]}),
+        ("are taken as they are", {"epsilons": None, "share": 0.5}),
+        ("Group epsilons are finite numbers", {"epsilons": None, "group_epsilons": [0.5, math.inf]}),
+    ],
+)
+def test_wrong_groups_are_refused(text: str, given: dict[str, Any]) -> None:
+    with pytest.raises(eps.EpsilonsError, match=text):
+        ask(**{"group_epsilons": [0.5, 0.8], "sensitivity": [1, 2], **given})
 
 
 def test_several_numbers_are_released_together() -> None:

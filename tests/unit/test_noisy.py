@@ -136,6 +136,21 @@ def test_a_false_sensitivity_is_refused_before_a_value_is_read() -> None:
     assert 77.0 not in seen
 
 
+def test_the_search_tries_everyone_of_a_few_and_whom_a_claim_sets_apart_of_many() -> None:
+    for person, people in ((1, 3), (20, 50)):
+        stated = [0.5 if place == person else 1.0 for place in range(people)]
+        with pytest.raises(PlanError, match=f"person {person}, of epsilon 1, moves the function by 1, and 0.5"):
+            eps.noisy(np.nansum, [1] * people, 1.0, sensitivity=stated, step=1, domain=[0, 1])
+
+
+def test_answers_that_are_said_to_be_whole_are_searched_as_they_are_rounded() -> None:
+    """Halves go from 0.5 to 1.5, that is from 0 to 2, where no noise allows for rounding."""
+    half: dict[str, Any] = {"function": lambda values: np.nansum(values) / 2, "sensitivity": 1, "step": 1}
+    eps.noisy(values=[1, 1, 0], epsilons=1.0, domain=[0, 1, 2], **half)
+    with pytest.raises(PlanError, match="moves the function by 2, and 1 is allowed"):
+        eps.noisy(values=[1, 1, 0], epsilons=1.0, domain=[0, 1, 2], whole=True, **half)
+
+
 def test_as_many_people_are_made_up_as_there_are() -> None:
     """So a mean may state what it is: its bounds over the number of people."""
     people = [50.0] * 500

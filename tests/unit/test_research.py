@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 import math
 from collections.abc import Sequence
 from fractions import Fraction
@@ -232,6 +233,24 @@ def test_the_law_of_a_count_lists_counts() -> None:
     assert ranges.draws == 1500
     assert ranges.probabilities.sum() == pytest.approx(1)
     assert len(ranges.outcomes) < 120
+
+
+@pytest.mark.parametrize(
+    ("statistic", "mechanism"),
+    [("mode", "exponential"), *itertools.product(("mode", "top"), ("weighted", "sample", "threshold"))],
+)
+def test_the_law_of_a_choice_is_exact_and_that_of_its_draws(statistic: str, mechanism: str) -> None:
+    given: dict[str, Any] = {"among": ["a", "b", "c"], "mechanism": mechanism, "entropy": seeded(3)}
+    given |= {"k": 2} if statistic == "top" else {"complete": True}
+    people = ["a", "a", "b", "x"], [0.5, 1.0, 2.0, 1.0]
+    law = eps.distribution(statistic, *people, **given)
+    assert law.draws is None
+    assert law.probabilities.sum() == pytest.approx(1)
+    drawn = [tuple(one) if statistic == "top" else one for one in eps.simulate(statistic, *people, size=1500, **given)]
+    assert set(drawn) <= set(law.outcomes)
+    assert len(law.outcomes) == (6 if statistic == "top" else 3)
+    for outcome in law.outcomes:
+        assert drawn.count(outcome) / 1500 == pytest.approx(law[outcome], abs=0.06)  # 4.6 deviations
 
 
 def test_a_function_is_counted() -> None:

@@ -343,6 +343,17 @@ def test_wrong_arguments_are_refused() -> None:
 # --- a score that fails -----------------------------------------------------------------------------------------------
 
 
+@pytest.mark.parametrize("options", [[[1], [2]], [([1],), ([2],)], [1, True], [{}, 2]])
+def test_options_that_cannot_be_told_apart_are_refused(options: Any) -> None:
+    with pytest.raises(PlanError, match="At least two, each once"):
+        eps.select(options, [1, 2], 1.0)
+
+
+def test_a_domain_of_what_cannot_be_told_apart_is_refused() -> None:
+    with pytest.raises(PlanError, match="Some values that people could have"):
+        eps.audit(len, [1.0], domain=[([1],)])
+
+
 def test_a_score_is_tried_out_on_public_values_and_its_failures_are_told() -> None:
     def upper(value: Any, option: Any) -> float:
         return float(value.upper() == option)

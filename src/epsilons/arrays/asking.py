@@ -13,13 +13,12 @@ from epsilons.arguments.reading import BY_TYPE, AskOptions, both_given, read_cal
 from epsilons.calls import name_statistic
 from epsilons.display import show_count
 from epsilons.errors import Argument, PlanError, PreferenceError
-from epsilons.guarantee import to_epsilon
 from epsilons.mechanisms.base import Account, Mechanism, charges_of, take_named
 from epsilons.noise.entropy import system
 from epsilons.planner.choose import PlanRow, choose
 from epsilons.planner.plan import Plan, nobody_left, scale_question
 from epsilons.preferences import Roster, aligned_roster, roster_of
-from epsilons.preferences.groups import GROUPS, read_groups
+from epsilons.preferences.groups import read_groups, take_groups
 from epsilons.release import Release, exact_release, make_release
 from epsilons.statistics.base import Question, RowScope
 from epsilons.statistics.catalogue import find_statistic
@@ -196,8 +195,4 @@ def _groups(options: AskOptions, epsilons: Any) -> tuple[tuple[int, ...], Any]:
         if epsilons is None:
             raise PreferenceError("There are no epsilons.", rule="One per person.", suggest=Argument("epsilons", 0.5))
         return (), epsilons
-    if epsilons is not None or options.group_epsilons is None:
-        what = ("Group privacy takes ", Argument("group_epsilons"), " instead of ", Argument("epsilons"), ".")
-        raise PlanError(what, rule="The i-th one holds for groups of i people.", suggest=GROUPS)
-    groups = read_groups(options)
-    return groups, to_epsilon(groups[0])
+    return take_groups(epsilons, options.group_epsilons)

@@ -16,7 +16,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from epsilons.arguments.checks import NUMBERS, check_name
-from epsilons.auditing.made_up import Pair, check_domain, list_pairs
+from epsilons.auditing.made_up import MANY_PEOPLE, Pair, check_domain, list_pairs
 from epsilons.display import show
 from epsilons.errors import DataError, PlanError
 from epsilons.guarantee import NEIGHBORS, to_epsilon
@@ -110,15 +110,14 @@ def search_claim(
     """How many pairs of made-up data were tried, none of which breaks a claim; None without a domain.
 
     `move(one, other)` is how far the function moves between neighbours, `allowed` how far it may, for each person.
-    Those who are tried are the first and the last of every level.
+    Of a few people all are tried, of many the first and the last of every level, and who may move it least and most.
     """
     check_name("neighbors", neighbors, NEIGHBORS)
     if domain is None:
         return None
     values, size = check_domain(domain), len(roster)
     substitutes = (None,) if neighbors == "absent" else values
-    ends = [np.flatnonzero(roster.codes == code)[[0, -1]].tolist() for code in range(len(roster.levels.grants))]
-    those = sorted({person for pair in ends for person in pair if np.isfinite(allowed[person])})
+    those = _whom_to_try(allowed, roster)
     most = max(_FEWEST, min(_MOST, _WORK // (size * max(1, len(those) * len(substitutes)))))
     tried = 0
     for pair in list_pairs(values, those, size, substitutes, most):
@@ -133,6 +132,16 @@ def search_claim(
         if not moved <= allowed[pair.person] * (1 + 1e-9) + 1e-12:
             raise _refuted(what, pair, moved, allowed[pair.person], roster)
     return tried
+
+
+def _whom_to_try(allowed: Sequence[float], roster: Roster) -> list[int]:
+    finite = np.flatnonzero(np.isfinite(allowed))
+    if len(finite) <= MANY_PEOPLE:
+        return list(finite.tolist())
+    by_level = (finite[roster.codes[finite] == code] for code in range(len(roster.levels.grants)))
+    found = {int(one) for people in by_level if len(people) for one in people[[0, -1]]}
+    stated = np.asarray(allowed)[finite]
+    return sorted(found | {int(finite[stated.argmin()]), int(finite[stated.argmax()])})
 
 
 def _refuted(what: str, pair: Pair, moved: float, allowed: float, roster: Roster) -> PlanError:

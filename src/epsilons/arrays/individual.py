@@ -1,36 +1,40 @@
 """Individual privacy for a function of one's own: noise for a local sensitivity that the caller states."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from fractions import Fraction
 from typing import Any
 
 import numpy as np
+from numpy.typing import NDArray
 
 from epsilons.arguments.checks import LARGEST_NUMBER, check_entropy, check_share
-from epsilons.arrays.claimed import FAILURES, HIDDEN
+from epsilons.arrays.claimed import FAILURES, HIDDEN, call_quietly
 from epsilons.arrays.gridded import Gridded
-from epsilons.errors import DataError, PlanError
+from epsilons.errors import Argument, DataError, PlanError
 from epsilons.guarantee import INDIVIDUAL, NANO, Guarantee
 from epsilons.mechanisms.base import Account
 from epsilons.mechanisms.local_sensitivity import LocalSensitivity
 from epsilons.noise.entropy import Entropy, is_private, system
 from epsilons.noise.laplace import discrete_laplace
-from epsilons.preferences import Levels, aligned_roster
-from epsilons.release.answer import Release, build_release, list_caveats
+from epsilons.preferences import Roster, aligned_roster
+from epsilons.preferences.groups import take_groups
+from epsilons.release.answer import Release, build_release, list_caveats, tell_groups
 from epsilons.summaries.arrays import check_values
 
+_FAILED = object()
 WHOSE_WORD = "The local sensitivity is the caller's word; nothing here checked it."
 
 
 def individually(
     function: Callable[[Any], float],
     values: Any,
-    epsilons: Any,
+    epsilons: Any = None,
     *,
-    sensitivity: float | Callable[[Any], Any],
+    sensitivity: float | Sequence[float] | Callable[[Any], Any],
     step: float,
     size: int | None = None,
     whole: bool = False,
+    group_epsilons: Sequence[float] | None = None,
     share: float = 1.0,
     entropy: Entropy | None = None,
 ) -> Release:
@@ -44,6 +48,9 @@ def individually(
     sensitivity nor the noise's scale is shown. Values raise no error, unless everyone is public: where the function
     fails its answer is 0, where a function of the sensitivity does, noise hides everything.
 
+    With `group_epsilons` in place of `epsilons` any i people together lose at most the i-th of them; the sensitivity
+    then has one number for each size of group, from 1 person on: how far so many people could move the answer.
+
     >>> import epsilons as eps
     >>> ages = [23, 35, 41, 52, 60]
     >>> spread = lambda values: max(values) - min(values)
@@ -53,7 +60,10 @@ def individually(
     """
     asked = Gridded.read(function, step, size, whole)
     source = system() if entropy is None else check_entropy(entropy)
-    roster, part = aligned_roster(epsilons, values), check_share(share)
+    groups, granted = ((), epsilons) if group_epsilons is None else take_groups(epsilons, group_epsilons)
+    roster, part = aligned_roster(granted, values), check_share(share)
+    if groups and part != 1:
+        raise PlanError("Group epsilons are taken as they are.", suggest=("leave ", Argument("share"), " out"))
     scaled, used = roster.take_share(part)
     if used is not None:  # a function of everybody's values cannot leave anyone out
         raise PlanError(f"A share of {float(part):g} leaves somebody with nothing.", suggest="a larger share")
@@ -63,12 +73,15 @@ def individually(
     public = scaled.levels.all_public
     places = asked.places(array, instead=None if public else 0)  # an error would tell of the values
     # A copy, so that a function that sorts in place moves neither the caller's values nor whose sensitivity is whose.
-    silent = callable(sensitivity) and not public
-    reach = _numbers(lambda: sensitivity(array.copy()) if callable(sensitivity) else sensitivity, len(array), silent)
-    rate = _rate(reach, scaled.codes, scaled.levels, asked)
+    silent, wanted = callable(sensitivity) and not public, (len(groups), "size") if groups else (len(array), "person")
+    stated = _numbers(
+        lambda: sensitivity(array.copy()) if callable(sensitivity) else sensitivity, wanted[0], silent, wanted[1]
+    )
+    rate = _rate(zip(groups, stated, strict=True) if groups else _by_level(stated, scaled), asked)
     value = asked.values([place if rate is None else place + discrete_laplace(source, rate) for place in places])
     account = Account.of(scaled.levels, scaled.levels.grants).at_share(roster.levels, part)
-    caveats = list_caveats(roster.levels, is_private(source), (*LocalSensitivity.caveats, f"{WHOSE_WORD} {FAILURES}"))
+    word = f"{WHOSE_WORD} {FAILURES}"
+    caveats = list_caveats(roster.levels, is_private(source), (*LocalSensitivity.caveats, *tell_groups(groups), word))
     made = build_release(
         account,
         Guarantee("replace", account.losses, INDIVIDUAL, caveats),
@@ -81,24 +94,30 @@ def individually(
     return made.about(roster.covered)
 
 
-def _rate(reach: Any, codes: Any, levels: Levels, asked: Gridded) -> Fraction | None:
+def _by_level(reach: Any, roster: Roster) -> Iterator[tuple[int | None, float]]:
+    """(what a level granted, the largest sensitivity of its people)."""
+    for level, grant in enumerate(roster.levels.grants):
+        yield grant, reach[roster.codes == level].max(initial=0.0)
+
+
+def _rate(stated: Iterable[tuple[int | None, float]], asked: Gridded) -> Fraction | None:
     """1/scale in steps: the least of epsilon over sensitivity, one step for each number added for rounding."""
-    largest = [Fraction(float(reach[codes == level].max(initial=0.0))) for level in range(len(levels.grants))]
-    pairs = [(g, asked.steps(far)) for g, far in zip(levels.grants, largest, strict=True) if far > 0]
-    return min((Fraction(grant, NANO * steps) for grant, steps in pairs if grant is not None), default=None)
+    pairs = [(grant, asked.steps(Fraction(float(far)))) for grant, far in stated]
+    return min((Fraction(grant, NANO * steps) for grant, steps in pairs if grant is not None and steps), default=None)
 
 
-def _numbers(compute: Callable[[], Any], people: int, silent: bool) -> Any:
-    """Everybody's sensitivity; where a function of the values fails and nobody may be told, all that there could be."""
-    try:
-        given = np.asarray(compute(), dtype=np.float64)
-        reach = np.broadcast_to(given, (people,)) if given.ndim == 0 else given
-        fine = reach.shape == (people,) and bool((np.isfinite(reach) & (reach >= 0)).all())
-    except Exception:
-        fine = False
-    if not fine and silent:
-        return np.full(people, 2 * LARGEST_NUMBER)
-    if not fine:
-        what = "The sensitivity did not give finite numbers from 0 on, one for all or one per person."
+def _numbers(compute: Callable[[], Any], count: int, silent: bool, each: str = "person") -> Any:
+    """So many sensitivities; where a function of the values fails and nobody may be told, all that there could be."""
+
+    def read(given: Any) -> NDArray[np.float64] | None:
+        numbers = np.asarray(given, dtype=np.float64)
+        reach = np.broadcast_to(numbers, (count,)) if numbers.ndim == 0 else numbers
+        return reach if reach.shape == (count,) and bool((np.isfinite(reach) & (reach >= 0)).all()) else None
+
+    reach = call_quietly(compute, read, "", instead=_FAILED)
+    if reach is _FAILED and silent:
+        return np.full(count, 2 * LARGEST_NUMBER)
+    if reach is _FAILED:
+        what = f"The sensitivity did not give finite numbers from 0 on, one for all or one per {each}."
         raise DataError(what, rule=HIDDEN)
     return np.minimum(reach, 2 * LARGEST_NUMBER)  # no two answers are farther apart

@@ -30,6 +30,7 @@ from epsilons.noise.entropy import system
 from epsilons.plots import plot_law
 from epsilons.preferences import aligned_roster
 from epsilons.statistics.additive import Additive, Laplace
+from epsilons.statistics.choice import Mode
 from epsilons.statistics.distributions import NoisySums
 from epsilons.statistics.gaussian import Gaussian
 
@@ -187,7 +188,11 @@ def _law_of_values(made: Prepared) -> Distribution | None:
     mechanism, question, people = made.mechanism, made.question, made.people
     if isinstance(mechanism, Weighing) and (sums := mechanism.noisy_sums(question, people)) is not None:
         return _law_of_sum(made, mechanism, sums) if len(sums.laws) == 1 else None
-    if mechanism.privacy != "personalized" or question.statistic.has_bracket or question.statistic.labels:
+    statistic = question.statistic
+    if isinstance(statistic, Mode):
+        codes, logs = mechanism.distribution(question, people)
+        return Distribution(tuple(hashable(statistic.tell_code(code)) for code in codes.tolist()), np.exp(logs))
+    if mechanism.privacy != "personalized" or statistic.has_bracket or statistic.labels:
         return None
     outcomes, logs = mechanism.distribution(question, people)
     listed = outcomes.tolist()

@@ -150,8 +150,11 @@ class Noisy:
         """Whether the sensitivity holds on made-up data."""
 
         def move(one: NDArray[Any], other: NDArray[Any]) -> float:
-            self.answer.places(one, loudly=True)  # for what it refuses
-            here, there = (np.asarray(self.answer.function(people.copy()), np.float64) for people in (one, other))
+            steps = [self.answer.places(people, loudly=True) for people in (one, other)]
+            if self.answer.whole:  # noise does not allow for rounding, so that what is rounded has to hold
+                here, there = (np.array([float(step * self.answer.grid) for step in side]) for side in steps)
+            else:
+                here, there = (np.asarray(self.answer.function(people.copy()), np.float64) for people in (one, other))
             return float(np.linalg.norm(np.atleast_1d(here - there), 1 if self.delta is None else 2))
 
         return search_claim(move, self.reaches(len(roster)), roster, self.domain, self.neighbors, _CLAIM)

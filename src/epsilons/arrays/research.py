@@ -10,7 +10,6 @@ import math
 from collections.abc import Callable, Sequence
 from dataclasses import replace
 from fractions import Fraction
-from numbers import Real
 from typing import Any
 
 import numpy as np
@@ -20,7 +19,7 @@ from epsilons.arrays.asking import Prepared, prepare
 from epsilons.arrays.claimed import show_people
 from epsilons.arrays.examples import coarsen, guess_domain, shaper
 from epsilons.arrays.gridded import Gridded
-from epsilons.arrays.laws import as_call, hashable, is_mechanism, names_epsilons, prepare_own, read_choice
+from epsilons.arrays.laws import as_call, is_mechanism, names_epsilons, prepare_own, read_choice
 from epsilons.arrays.noisy import Noisy, noisy
 from epsilons.arrays.select import select
 from epsilons.auditing.attack import audit_claim
@@ -28,6 +27,7 @@ from epsilons.auditing.built_in import claim_of
 from epsilons.auditing.claims import Claim, Data
 from epsilons.auditing.made_up import check_domain
 from epsilons.auditing.report import Audit
+from epsilons.auditing.views import observe
 from epsilons.errors import Argument, PlanError
 from epsilons.guarantee import NANO, NEIGHBORS, to_epsilon
 from epsilons.measure import FEMTO, Measure, Rate, check_delta
@@ -177,10 +177,7 @@ def _claim_of_function(
 
     def outcome(data: Data) -> Any:
         values = list(data) if told else [value for value in data if value is not None]
-        try:
-            return call(values, list(granted))
-        except Exception as error:  # what it does then is seen as well
-            return f"raised {type(error).__name__}"
+        return call(values, list(granted))
 
     if law:
 
@@ -190,14 +187,7 @@ def _claim_of_function(
                 return listed, np.log(np.asarray(given, np.float64))
 
         return replace(claim, law=chances)
-    return replace(claim, draw=lambda data, size: [_as_numbers(outcome(data)) for _ in range(size)])
-
-
-def _as_numbers(outcome: Any) -> Any:
-    """An outcome that can be compared; of numbers by name the numbers."""
-    if isinstance(outcome, dict) and all(isinstance(one, Real) for one in outcome.values()):
-        return tuple(outcome.values())
-    return hashable(outcome)
+    return replace(claim, draw=lambda data, size: [observe(lambda: outcome(data)) for _ in range(size)])
 
 
 def _claim_of_choice(claim: Claim, roster: Roster, arguments: dict[str, Any]) -> Claim:

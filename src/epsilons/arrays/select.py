@@ -121,7 +121,7 @@ class Choice:
     @classmethod
     def read(cls, options: Any, cost: Any, score: Any, bounds: Any, k: Any, neighbors: Any, domain: Any) -> Choice:
         listed = tuple(options.tolist() if isinstance(options, np.ndarray) else options) if _lists(options) else ()
-        if len(listed) < 2 or len(set(listed)) < len(listed):
+        if len(listed) < 2 or quietly(set, listed) is None or len(set(listed)) < len(listed):
             rule = "At least two, each once: public, and not read from the values."
             raise refuse("options", options, rule, Argument("options", ["red", "green"]))
         for name, function in (("cost", cost), ("score", score)):

@@ -9,6 +9,7 @@ from fractions import Fraction
 from typing import Any, cast
 
 from epsilons.auditing.claims import Claim, Data
+from epsilons.auditing.views import observe
 from epsilons.errors import PlanError
 from epsilons.guarantee import NANO, to_epsilon
 from epsilons.measure import FEMTO
@@ -20,8 +21,8 @@ from epsilons.statistics.base import Question
 from epsilons.statistics.distributions import NoisySums
 from epsilons.summaries.arrays import ArrayPeople
 
-#: By which an answer is drawn.
-_DRAWING = ("draw", "simulate", "distribution", "noise", "sampled_tally")
+#: By which an answer is drawn, or the law of that is told.
+_DRAWING = ("draw", "simulate", "distribution", "noise", "noisy_sums", "sampled_tally")
 
 
 def claim_of(
@@ -60,9 +61,10 @@ def claim_of(
             known = tuple(float(losses[code] / NANO) for code in roster.codes)
     costs = [None if rate is None or charge is None else rate.cost(charge) for charge in charges]
     rhos = tuple(None if costs[code] is None else Fraction(costs[code] or 0, FEMTO) for code in roster.codes)
-    told = _is_as_drawn(type(mechanism)) and _is_as_drawn(type(question.statistic))
-    if told:
-        told = mechanism.noisy_sums(question, people((domain[0],) * len(roster))) is not None
+    kinds = type(mechanism), type(question.statistic)
+    ours = not any(_says_itself(kind, _DRAWING) for kind in kinds)
+    told = ours and mechanism.noisy_sums(question, people((domain[0],) * len(roster))) is not None
+    draw = _draw_each if any(_says_itself(kind, ("draw",)) for kind in kinds) else _simulate
     return Claim(
         name or f"{question.statistic.name} by {mechanism.name}, {question.neighbors}",
         tuple(epsilons),
@@ -70,11 +72,12 @@ def claim_of(
         question.neighbors,
         tuple(domain),
         law=lambda data: mechanism.distribution(question, people(data)),
-        draw=lambda data, size: _simulate(mechanism, question, people(data), size),
+        draw=lambda data, size: draw(mechanism, question, people(data), size),
         known=known,
         sums=(lambda data: cast(NoisySums, mechanism.noisy_sums(question, people(data)))) if told else None,
         delta=question.measure.delta,
         rhos=None if rate is None else rhos,
+        looked_at_too=not ours,
     )
 
 
@@ -82,8 +85,12 @@ def _simulate(mechanism: Mechanism, question: Question, people: ArrayPeople, siz
     try:
         return mechanism.simulate(question, people, system(), size)
     except PlanError:  # only single numbers are drawn in bulk
-        drawn = (mechanism.draw(question, people, system()).value for _ in range(size))
-        return [tuple(one.values()) if isinstance(one, dict) else one for one in drawn]
+        return _draw_each(mechanism, question, people, size)
+
+
+def _draw_each(mechanism: Mechanism, question: Question, people: ArrayPeople, size: int) -> list[Any]:
+    """Answers one by one, as a release draws them."""
+    return [observe(lambda: mechanism.draw(question, people, system()).value) for _ in range(size)]
 
 
 def _strengths(epsilons: Sequence[float], question: Question) -> Roster:
@@ -94,9 +101,9 @@ def _strengths(epsilons: Sequence[float], question: Question) -> Roster:
     return found
 
 
-def _is_as_drawn(kind: type) -> bool:
-    """Whether the sums that it tells of are those that it draws: a class from outside may draw in a way of its own."""
-    return not any(name in vars(one) for one in kind.__mro__ if not _is_ours(one) for name in _DRAWING)
+def _says_itself(kind: type, names: Sequence[str]) -> bool:
+    """Whether a class from outside has a way of its own to draw, or its own word for the law of that."""
+    return any(name in vars(one) for one in kind.__mro__ if not _is_ours(one) for name in names)
 
 
 def _is_ours(kind: type) -> bool:

@@ -7,7 +7,7 @@ worst for a level, in the view that showed it, so that the choice costs no confi
 from __future__ import annotations
 
 from collections.abc import Sequence
-from operator import itemgetter
+from itertools import zip_longest
 from typing import Any
 
 from epsilons.auditing.claims import Claim
@@ -42,13 +42,12 @@ def by_draws(claim: Claim, level: float, draws: int, confidence: float, most: in
 
 
 def spread_over(pairs: Sequence[Pair], most: int) -> list[Pair]:
-    """So many of them: one of each data set, then another of each."""
-    turns: dict[Any, int] = {}
-    numbered = []
+    """So many of them: one of each data set, each of another person or with another value; then another of each."""
+    groups: dict[Any, list[Pair]] = {}
     for pair in pairs:
-        turns[pair.data] = turns.get(pair.data, 0) + 1
-        numbered.append((turns[pair.data], pair))
-    return [pair for _, pair in sorted(numbered, key=itemgetter(0))][:most]
+        groups.setdefault(pair.data, []).append(pair)
+    turns = [group[place % len(group) :] + group[: place % len(group)] for place, group in enumerate(groups.values())]
+    return [pair for turn in zip_longest(*turns) for pair in turn if pair is not None][:most]
 
 
 def _look(claim: Claim, pair: Pair, few: int) -> list[tuple[float, Pair, View]]:

@@ -13,7 +13,7 @@ from fractions import Fraction
 from functools import cached_property
 from typing import Any
 
-from epsilons.auditing.made_up import Pair, extremes_first, list_datasets, list_pairs
+from epsilons.auditing.made_up import MANY_PEOPLE, Pair, extremes_first, list_datasets, list_pairs
 from epsilons.statistics.distributions import NoisySums
 
 Data = tuple[Any, ...]
@@ -28,7 +28,8 @@ class Claim:
     `law(data)` gives outcomes and the logarithms of their chances, `sums(data)` the sums that an answer is made from
     and their noises, `draw(data, size)` so many outcomes. Data hold None for who has no value. `known` are losses that
     follow from weights and noise by exact arithmetic, if there are such. With a `delta` what is charged is an epsilon
-    that holds but for that delta, and `rhos` are what it was made from, where an account counts rho.
+    that holds but for that delta, and `rhos` are what it was made from, where an account counts rho. Where the law is
+    its author's word, and not what is drawn by, draws are `looked_at_too`.
     """
 
     name: str
@@ -42,6 +43,7 @@ class Claim:
     sums: Callable[[Data], NoisySums] | None = None
     delta: Fraction | None = None
     rhos: tuple[Fraction | None, ...] | None = None
+    looked_at_too: bool = False
 
     @cached_property
     def levels(self) -> list[float]:
@@ -68,7 +70,7 @@ class Claim:
         return list_datasets(self.values, len(self.granted), most)
 
     def pairs(self, level: float, most: int) -> Iterator[Pair]:
-        """Neighbours in the first and the last person of a level, on up to so many data sets."""
+        """Neighbours in everyone of a level, of many in the first and the last, on up to so many data sets."""
         people = self.at(level)
-        those = sorted({people[0], people[-1]})
+        those = people if len(people) <= MANY_PEOPLE else [people[0], people[-1]]
         return list_pairs(self.values, those, len(self.granted), self.substitutes, most)

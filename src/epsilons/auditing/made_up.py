@@ -7,11 +7,11 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from epsilons.arguments.checks import refuse
-from epsilons.engines.readings import is_list
+from epsilons.engines.readings import is_list, quietly
 from epsilons.errors import Argument
 
 #: Values of a domain that are tried, and people for whom every data set is tried rather than some.
-_MOST_VALUES, _MANY_PEOPLE = 64, 6
+_MOST_VALUES, MANY_PEOPLE = 64, 6
 
 
 class Pair(NamedTuple):
@@ -25,15 +25,11 @@ class Pair(NamedTuple):
 def check_domain(given: Any) -> tuple[Any, ...]:
     """Values that people could have: a public list."""
     listed = given.tolist() if isinstance(given, np.ndarray) else given
-    values = tuple(dict.fromkeys(listed)) if is_list(listed) and all(map(_is_hashable, listed)) else ()
+    values = tuple(quietly(dict.fromkeys, listed) or ()) if is_list(listed) else ()
     if not 1 <= len(values) <= _MOST_VALUES:
         rule = f"Some values that people could have, 1 to {_MOST_VALUES} of them: public, and the extremes among them."
         raise refuse("domain", given, rule, Argument("domain", [0, 50, 100]))
     return values
-
-
-def _is_hashable(value: Any) -> bool:
-    return getattr(type(value), "__hash__", None) is not None
 
 
 def list_datasets(domain: Sequence[Any], people: int, most: int) -> Iterator[tuple[Any, ...]]:
@@ -43,7 +39,7 @@ def list_datasets(domain: Sequence[Any], people: int, most: int) -> Iterator[tup
     the roster. Some are in no order but always the same.
     """
     values = extremes_first(domain)
-    few = people <= _MANY_PEOPLE and len(domain) ** people <= most
+    few = people <= MANY_PEOPLE and len(domain) ** people <= most
     rest: Iterator[tuple[Any, ...]] = itertools.product(domain, repeat=people)
     if not few:
         rest = itertools.islice((_scatter(domain, people, number) for number in itertools.count()), most)
@@ -73,7 +69,7 @@ def list_pairs(
 ) -> Iterator[Pair]:
     """Data sets of `size` people and their neighbours in the people named, by substitutes for their values."""
     for data in list_datasets(domain, size, most):
-        for person, value in itertools.product(people, substitutes):
+        for value, person in itertools.product(substitutes, people):
             if value is not data[person] and value != data[person]:
                 yield Pair(person, data, (*data[:person], value, *data[person + 1 :]))
 

@@ -2,14 +2,17 @@
 
 A number is looked at as it is, and at its last bit. Noise that is drawn as a float and added to a value leaves a trace
 there: near 0 floats are dense, so that an answer of small size with all its bits says that the value, too, was small
-(Mironov 2012, "On significance of the least significant bits for differential privacy"). Of several numbers each is
-looked at, and one sum of them all that tells two neighbours best apart.
+(Mironov 2012, "On significance of the least significant bits for differential privacy"). Of several numbers those are
+looked at that tell two neighbours best apart, and one sum of them all. Whoever sees an answer sees of what type it is,
+how many numbers it has and what they are called, or that it is an error, and which: these are outcomes as well.
 """
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
+from itertools import groupby
 from numbers import Real
 from operator import itemgetter
 from typing import Any
@@ -19,9 +22,13 @@ from numpy.typing import NDArray
 
 #: What stands for an outcome that is no number, among numbers.
 _NOT_A_NUMBER = -1.7e308
-#: Numbers of an answer that are looked at one by one.
-_MOST_NUMBERS = 8
+#: Numbers of an answer that are looked at one by one, and those whose noises are compared with each other.
+_MOST_NUMBERS, _MOST_TOGETHER = 8, 64
+#: A variance that stands for none, and what is added to those of numbers in units of their own.
+_TINY, _RIDGE = 1e-200, 1e-9
 _BITS = 53
+#: 0 is a multiple of every power of two.
+_OF_ZERO = 2000.0
 
 
 @dataclass(frozen=True)
@@ -36,25 +43,102 @@ class View:
         return event if not self.name else f"{event} for X = {self.name}"
 
 
+class Several(tuple[Any, ...]):
+    """The numbers of an outcome, and what it is beside them: its type, the names or the shape that they come in."""
+
+    form: str
+
+    def __new__(cls, numbers: Any, form: str) -> Several:
+        made = super().__new__(cls, numbers)
+        made.form = form
+        return made
+
+
+def observe(compute: Callable[[], Any]) -> Any:
+    """The outcome as it can be compared, or the error in its place: its text can be read as well."""
+    try:
+        found = compute()
+    except (Exception, SystemExit, GeneratorExit) as error:
+        return f"raised {type(error).__name__}: {error}"
+    return comparable(found)
+
+
+def comparable(outcome: Any) -> Any:
+    """An outcome that can be counted and compared, whatever it was."""
+    if isinstance(outcome, np.ndarray) and outcome.ndim:
+        numbers, form = outcome.ravel().tolist(), f"array of {outcome.dtype}, {outcome.shape}"
+    elif isinstance(outcome, dict):
+        numbers, form = list(outcome.values()), f"dict of {', '.join(map(repr, outcome))}"
+    elif isinstance(outcome, list | tuple):
+        numbers, form = list(outcome), type(outcome).__name__
+    else:
+        return outcome.tolist() if isinstance(outcome, np.ndarray) else outcome
+    return Several(map(comparable, numbers), form)
+
+
 def list_views(one: Any, other: Any) -> list[View]:
     """What can be seen of outcomes like these."""
     sides = [as_list(given) for given in (one, other)]
-    if all(isinstance(outcome, Real) for side in sides for outcome in side):
-        whole = all(float(outcome).is_integer() for side in sides for outcome in side)
-        return [_NUMBERS] if whole else [_NUMBERS, _LAST_BIT]
-    width = _width([*sides[0], *sides[1]])
+    both = [*sides[0], *sides[1]]
+    forms = [_FORMS] if len(set(map(form_of, both))) > 1 else []
+    if all(isinstance(outcome, Real) for outcome in both):
+        return [_NUMBERS, _LAST_BIT, *forms]
+    width = _width(both)
     if not width:
-        return [_WORDS]
+        return [_WORDS, *forms]
 
     def look(name: str, see: Callable[[NDArray[np.float64]], NDArray[np.float64]]) -> View:
         return View(name, lambda side: see(_table(side, width)))
 
     first, second = (_table(side, width) for side in sides)
-    each = [look(f"number {place + 1}", itemgetter((..., place))) for place in range(min(width, _MOST_NUMBERS))]
-    spread = np.maximum(first.var(axis=0) + second.var(axis=0), 1e-300)
-    towards = (first.mean(axis=0) - second.mean(axis=0)) / spread
+    each = [look(f"number {place + 1}", itemgetter((..., place))) for place in _most_telling(first, second)]
+    towards = _direction(first, second)
     along = look("a sum of all numbers", lambda table: table @ towards)
-    return [_WORDS, *each, along, look("the least power of two of a last bit", lambda t: last_bits(t).min(axis=1))]
+    return [
+        _WORDS,
+        *each,
+        along,
+        look("the least power of two of a last bit", lambda t: last_bits(t).min(axis=1)),
+        *forms,
+    ]
+
+
+def form_of(outcome: Any) -> str:
+    """What is seen of an outcome without reading its numbers: -0 and NaN are signs of their own."""
+    if isinstance(outcome, tuple):
+        parts = ((form, sum(1 for _ in same)) for form, same in groupby(map(form_of, outcome)))
+        form = outcome.form if isinstance(outcome, Several) else "tuple"
+        return f"{form}: {', '.join(f'{count} {part}' for part, count in parts)}"
+    told = type(outcome).__name__
+    if isinstance(outcome, float | np.floating):
+        return f"{told} nan" if math.isnan(outcome) else f"{told} -0" if str(outcome) == "-0.0" else told
+    return told
+
+
+def _most_telling(first: NDArray[np.float64], second: NDArray[np.float64]) -> list[int]:
+    """The places of a few numbers: those whose means lie farthest apart for their spread, or whose spreads do."""
+    one, other = (np.maximum(side.var(axis=0), _TINY) for side in (first, second))
+    apart = np.abs(first.mean(axis=0) - second.mean(axis=0)) / np.sqrt(one + other) + np.abs(np.log(one / other))
+    return sorted(np.argsort(-apart, kind="stable")[:_MOST_NUMBERS].tolist())
+
+
+def _direction(first: NDArray[np.float64], second: NDArray[np.float64]) -> NDArray[np.float64]:
+    """How much each number counts in the sum that tells two sides best apart (Fisher's discriminant).
+
+    Where several numbers share a noise, that is a sum in which it cancels.
+    """
+    spread = np.sqrt(np.maximum(first.var(axis=0) + second.var(axis=0), _TINY))
+    apart = (first.mean(axis=0) - second.mean(axis=0)) / spread
+    apart = apart / max(float(np.abs(apart).max()), _TINY)
+    if len(spread) <= _MOST_TOGETHER:
+        shared = sum(
+            np.cov((side - side.mean(axis=0)) / spread, rowvar=False).reshape(len(spread), -1)
+            for side in (first, second)
+        )
+        apart = np.linalg.solve(shared + _RIDGE * np.eye(len(spread)), apart)
+        apart = apart / max(float(np.abs(apart).max()), _TINY)
+    found: NDArray[np.float64] = apart / spread
+    return found
 
 
 def as_list(given: Any) -> list[Any]:
@@ -63,8 +147,22 @@ def as_list(given: Any) -> list[Any]:
 
 
 def _numbers(side: Sequence[Any]) -> NDArray[np.float64]:
-    numbers = np.array([float(one) if isinstance(one, Real) else np.nan for one in side], np.float64)
+    numbers = np.array([_as_float(one) if isinstance(one, Real) else np.nan for one in side], np.float64)
     return np.nan_to_num(numbers, nan=_NOT_A_NUMBER)
+
+
+def _as_float(number: Any) -> float:
+    try:
+        return float(number)
+    except OverflowError:
+        return math.inf if number > 0 else -math.inf
+
+
+def _last_bits(side: Sequence[Any]) -> NDArray[np.float64]:
+    """Of whole numbers of any size, else of floats."""
+    if not all(isinstance(one, int) for one in side):
+        return last_bits(_numbers(side))
+    return np.array([(one & -one).bit_length() - 1 if one else _OF_ZERO for one in side], np.float64)
 
 
 def _words(side: Sequence[Any]) -> NDArray[Any]:
@@ -80,8 +178,13 @@ def _width(outcomes: Sequence[Any]) -> int:
 
 def _table(side: Sequence[Any], width: int) -> NDArray[np.float64]:
     """So many numbers by outcome; one that came later and has others is far from all."""
-    rows = [one if isinstance(one, tuple) and len(one) == width else (np.nan,) * width for one in side]
+    rows = [_as_row(one, width) for one in side]
     return np.nan_to_num(np.array(rows, np.float64), nan=-1e150, posinf=1e150, neginf=-1e150)
+
+
+def _as_row(outcome: Any, width: int) -> tuple[float, ...]:
+    fits = isinstance(outcome, tuple) and len(outcome) == width and all(isinstance(part, Real) for part in outcome)
+    return tuple(map(_as_float, outcome)) if fits else (math.nan,) * width
 
 
 def last_bits(numbers: NDArray[np.float64]) -> NDArray[np.float64]:
@@ -95,9 +198,10 @@ def last_bits(numbers: NDArray[np.float64]) -> NDArray[np.float64]:
     whole = np.abs(np.ldexp(parts, _BITS)).astype(np.int64)
     trailing = np.frexp((whole & -whole).astype(np.float64))[1] - 1
     found: NDArray[np.float64] = (exponents - _BITS + trailing).astype(np.float64)
-    return np.where(finite == numbers, found, 2000.0)  # 0 is a multiple of everything
+    return np.where(finite == numbers, found, _OF_ZERO)
 
 
 _NUMBERS = View("", _numbers)
 _WORDS = View("", _words)
-_LAST_BIT = View("the power of two of the last bit", lambda side: last_bits(_numbers(side)))
+_LAST_BIT = View("the power of two of the last bit", _last_bits)
+_FORMS = View("its form", lambda side: np.array([form_of(outcome) for outcome in side]))

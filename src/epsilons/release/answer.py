@@ -302,9 +302,7 @@ def make_release(
     # Where neither an error nor an interval is stated, nothing rests on a condition.
     told = models or any(stated.values() if isinstance(stated, dict) else (stated,))
     own = mechanism.caveats
-    if question.groups:
-        groups = ", ".join(f"{to_epsilon(g):.6g} for {i}" for i, g in enumerate(question.groups, 1))
-        own = (*own, f"In this release alone, bounds for groups by their size: {groups}.")
+    own = (*own, *tell_groups(question.groups))
     caveats, counted = list_caveats(levels, is_private(entropy), own, notes), account.measure
     return build_release(
         account,
@@ -355,6 +353,12 @@ def build_release(account: Account, promise: Guarantee, **parts: Any) -> Release
     """A release at the price of an account; an error that is not told is not known, nor is anything assumed."""
     told = {"error": None, "assumption": ASSUMPTIONS["nothing"], **parts}
     return Release(guarantee=promise, charges=account.charges, levels=account.called, **told)
+
+
+def tell_groups(groups: Sequence[int]) -> tuple[str, ...]:
+    """What a release says of group privacy, if it has any."""
+    listed = ", ".join(f"{to_epsilon(g):.6g} for {i}" for i, g in enumerate(groups, 1))
+    return (f"In this release alone, bounds for groups by their size: {listed}.",) if groups else ()
 
 
 def list_caveats(levels: Levels, private: bool, own: tuple[str, ...], notes: tuple[str, ...] = ()) -> tuple[str, ...]:

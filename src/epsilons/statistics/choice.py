@@ -179,6 +179,14 @@ class Mode(Histogram):
         codes = sorted(added)
         return np.array(codes), np.array([added[code] for code in codes])
 
+    def tell_code(self, code: int) -> Any:
+        """What is released where such digits are drawn, without groups."""
+        drawn = []
+        for _ in range(self.k):
+            code, place = divmod(code, self.bins)
+            drawn.append(place)
+        return self.tell([drawn[::-1]])
+
     def simulate(self, question: Question, weighting: Weighting, people: People, entropy: Entropy, size: int) -> Floats:
         raise PlanError("Options are not simulated in bulk.", rule="They are no numbers.")
 
