@@ -146,7 +146,10 @@ def simulate(
         made = _prepare(what, values, epsilons, statistic, arguments)
         source = arguments.get("entropy") or system()
         try:
-            return made.mechanism.simulate(made.question, made.people, source, size)
+            drawn = made.mechanism.simulate(made.question, made.people, source, size)
+            if not isinstance(made.question.statistic, Mode):
+                return drawn
+            outcomes = [made.question.statistic.tell_code(int(code)) for code in drawn]
         except PlanError:  # only single numbers are drawn in bulk
             outcomes = [made.mechanism.draw(made.question, made.people, source).value for _ in range(size)]
     else:
