@@ -30,7 +30,6 @@ from epsilons.noise.entropy import system
 from epsilons.plots import plot_law
 from epsilons.preferences import aligned_roster
 from epsilons.statistics.additive import Additive, Laplace
-from epsilons.statistics.choice import Mode
 from epsilons.statistics.distributions import NoisySums
 from epsilons.statistics.gaussian import Gaussian
 
@@ -147,9 +146,9 @@ def simulate(
         source = arguments.get("entropy") or system()
         try:
             drawn = made.mechanism.simulate(made.question, made.people, source, size)
-            if not isinstance(made.question.statistic, Mode):
+            if made.question.statistic.family != "choice":
                 return drawn
-            outcomes = [made.question.statistic.tell_code(int(code)) for code in drawn]
+            outcomes = [made.question.statistic.tell_outcome(int(code)) for code in drawn]
         except PlanError:  # only single numbers are drawn in bulk
             outcomes = [made.mechanism.draw(made.question, made.people, source).value for _ in range(size)]
     else:
@@ -192,14 +191,12 @@ def _law_of_values(made: Prepared) -> Distribution | None:
     if isinstance(mechanism, Weighing) and (sums := mechanism.noisy_sums(question, people)) is not None:
         return _law_of_sum(made, mechanism, sums) if len(sums.laws) == 1 else None
     statistic = question.statistic
-    if isinstance(statistic, Mode):
-        codes, logs = mechanism.distribution(question, people)
-        return Distribution(tuple(hashable(statistic.tell_code(code)) for code in codes.tolist()), np.exp(logs))
-    if mechanism.privacy != "personalized" or statistic.has_bracket or statistic.labels:
+    one_answer = not statistic.labels or statistic.family == "choice"
+    if mechanism.privacy != "personalized" or statistic.has_bracket or not one_answer:
         return None
     outcomes, logs = mechanism.distribution(question, people)
-    listed = outcomes.tolist()
-    plain = all(isinstance(outcome, int | float) for outcome in listed)
+    listed = [hashable(statistic.tell_outcome(outcome)) for outcome in outcomes.tolist()]
+    plain = statistic.family == "choice" or all(isinstance(outcome, int | float) for outcome in listed)
     return Distribution(tuple(listed), np.exp(logs)) if plain else None
 
 

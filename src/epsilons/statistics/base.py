@@ -286,6 +286,10 @@ class Statistic(ABC):
     def distribution(self, question: Question, weighting: Weighting, people: People) -> tuple[NDArray[Any], Floats]:
         """(outcomes, natural logarithms of their probabilities) on small inputs, for audits and teaching."""
 
+    def tell_outcome(self, outcome: Any) -> Any:
+        """What is released where a listed law says this, of one answer."""
+        return outcome
+
     def noisy_sums(self, question: Question, weighting: Weighting, people: People) -> NoisySums | None:
         """The sums that an answer is made from and the laws of their noises, where that is all; for audits."""
         return None

@@ -179,11 +179,11 @@ class Mode(Histogram):
         codes = sorted(added)
         return np.array(codes), np.array([added[code] for code in codes])
 
-    def tell_code(self, code: int) -> Any:
-        """What is released where such digits are drawn, without groups."""
+    def tell_outcome(self, outcome: Any) -> Any:
+        """Places that are drawn are listed as the digits of a number; without groups."""
         drawn = []
         for _ in range(self.k):
-            code, place = divmod(code, self.bins)
+            outcome, place = divmod(outcome, self.bins)
             drawn.append(place)
         return self.tell([drawn[::-1]])
 
