@@ -323,6 +323,7 @@ def test_the_release_tells_the_chances_and_rescales_totals() -> None:
     assert once.details["chances"] == [[0.5, pytest.approx(chance)], [1.0, 1.0]]
     assert once.details["fraction"] == pytest.approx(fraction)
     assert (once.details["rescaled"], again.details["rescaled"]) == (False, True)
+    assert f", of a sample of about {fraction:.0%} of the people if preferences and values are unrelated" in str(once)
     assert "rescaled by chances of being in the sample, right if preferences and values are unrelated" in str(again)
     assert (
         f"Totals are divided by the average chance of being in the sample, {again.details['fraction']:.3g}."

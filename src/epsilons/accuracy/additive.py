@@ -184,6 +184,16 @@ def _within(facts: Facts, moments: Moments, related: float) -> float:
     return near * (1 - near)
 
 
+def bend(question: Question, far: Any) -> Any:
+    """How far levels whose means lie off move an answer that takes a product of two means off.
+
+    `far` is how far means are off at most, in spreads. Two means that are off by a and b take a*b off, whatever the
+    levels' squared distances and products are: these are around everyone's means, the answer around its own.
+    """
+    spreads = [spread for _, spread in cast(Additive, question.statistic).related_means(question)]
+    return far**2 * spreads[0] * spreads[-1] if spreads else 0.0
+
+
 class Accuracy(ABC):
     """The errors of one family of statistics."""
 
@@ -241,7 +251,8 @@ class SumAccuracy(Accuracy):
         # How far levels may lie is told in the guessed spread; of ones, in that of as many as there are.
         told = (moments if facts.ones else facts.moments).variance
         far = moments.slope * question.assume * effect.drift if question.assume else 0.0
-        bias = bias + far * math.sqrt(told) if math.isnan(moments.missing) else np.asarray(moments.missing)
+        off = far * math.sqrt(told) + bend(question, far)
+        bias = bias + off if math.isnan(moments.missing) else np.asarray(moments.missing)
         luck = _within(facts, moments, question.assume) * (gaps**2 @ effect.sizes + effect.left_out)
         before = bias**2 + luck / facts.divisor**2 + effect.coins(moments)
         if question.assume > 0:  # what is assumed may allow for more than values within bounds can do

@@ -8,17 +8,18 @@ law with that mean and spread; intervals allow for whatever the bounds allow.
 """
 
 import math
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cache
 from typing import Any, ClassVar, cast
 
 import numpy as np
 
-from epsilons.accuracy.additive import Bars, Effect, Errors, SumAccuracy
-from epsilons.accuracy.gaussian import normal_noises
+from epsilons.accuracy.additive import Bars, Effect, Errors, SumAccuracy, bend
+from epsilons.accuracy.gaussian import mean_between, normal_noises
 from epsilons.accuracy.intervals import ErrorBar, laplace_quantile, normal_quantile
 from epsilons.accuracy.ratio import CERTAIN
 from epsilons.preferences import Levels
+from epsilons.statistics.additive import laplace_between
 from epsilons.statistics.base import Answer, Floats, Question, Weighting
 from epsilons.statistics.moments import Moments
 from epsilons.statistics.variance import SQUARE, Variance
@@ -39,10 +40,9 @@ class VarianceAccuracy(SumAccuracy):
         square = effect.facts.max_error
         first = moments.off / math.sqrt(square)
         true = min(moments.mean / square, 1 - first**2)
-        # No level's squares are below zero: at most the heaviest people have all of them, or none.
-        told = question.assume * math.sqrt(effect.facts.moments.variance) / square
-        possible = true * np.maximum(effect.multipliers.max(axis=-1) - 1, 1.0)
-        bias = np.minimum(told * np.asarray(effect.drift), possible)
+        far = question.assume * np.asarray(effect.drift)
+        told = far * math.sqrt(effect.facts.moments.variance) / square
+        bias = np.minimum(told, _possible(question, effect, moments, true)) + bend(question, far) / square
         varied = _varied(effect, moments.variance, first, true)
         noise = _errors(effect, first, true, varied, moments.rows)
         return cast(Floats, square * np.minimum(np.hypot(bias, noise), 1.0))
@@ -87,6 +87,7 @@ class VarianceAccuracy(SumAccuracy):
         return answer.each(lambda _: next(errors))
 
     def _stated(self, question: Question, effect: Effect, mean: float, spread: float, rows: float) -> float:
+        mean, spread = _likely(effect, mean, spread, rows)
         moments = _seen(question, effect, mean, spread, rows)
         error = float(self.expected_errors(question, effect, moments))
         if question.spread is not None or error <= spread * effect.facts.max_error:
@@ -102,11 +103,15 @@ class VarianceAccuracy(SumAccuracy):
         scales = tuple(float(scale) * slope / STEPS for scale in effect.scales)
         for mean, spread, rows in _each(effect, answer):
             enough = max(rows, noise)
-            seen = _seen(question, effect, mean, max(spread, math.sqrt(2) * sum(scales) / enough), enough + noise)
-            luck = math.sqrt(_varied(effect, seen.most, abs(mean), spread))
+            spread_seen = max(spread, math.sqrt(2) * sum(scales) / enough)
+            seen = _seen(question, effect, mean, spread_seen, enough + noise)
             bound = float(_apart(effect)) * square
             if not nothing:
-                bound = min(question.assume * _related(effect, seen) * float(effect.drift) * slope, bound)
+                far = question.assume * float(effect.drift) * slope
+                bound = min(far * _related(effect, seen) + bend(question, far), bound)
+                # Those who weigh little may spread so much more than the answer shows, and so does their luck.
+                seen = _seen(question, effect, mean, spread_seen + bound / square, enough + noise)
+            luck = math.sqrt(_varied(effect, seen.most, abs(mean), spread))
             if rows < CERTAIN * noise:
                 bound = square
             population = math.sqrt(seen.most / effect.people)
@@ -172,6 +177,19 @@ def _each(effect: Effect, answer: Answer) -> list[tuple[float, float, float]]:
     return found
 
 
+def _likely(effect: Effect, mean: float, spread: float, rows: float) -> tuple[float, float]:
+    """(m1, m2 - m1^2) to expect where every possible one was as likely before their noises were seen.
+
+    Noise that is as large as the bounds are wide shows a mean at a bound, and so no spread at all.
+    """
+    between = mean_between if effect.gaussian else laplace_between
+    first, squares, *rest = (float(scale) / STEPS / rows for scale in effect.scales)
+    likely = mean + between(first, 1 + mean, 1 - mean)
+    room, off = 1 - likely**2, math.hypot(squares, *rest, 2 * likely * first, first**2)
+    spread = min(spread, room)
+    return likely, spread + between(off, spread, room - spread) if room > 0 else 0.0
+
+
 def _seen(question: Question, effect: Effect, mean: float, spread: float, rows: float) -> Moments:
     """What is known of a person's square, at what was seen unless the caller guessed it."""
     statistic = cast(Variance, effect.facts.statistic)
@@ -182,7 +200,7 @@ def _seen(question: Question, effect: Effect, mean: float, spread: float, rows: 
         else abs(min(max(question.location, low), high) - sum(statistic.bounds) / 2)
     )
     deviation = half * math.sqrt(spread) if question.spread is None else question.spread
-    return statistic.shaped(deviation, off, rows)
+    return replace(statistic.shaped(deviation, off, rows), seen=question.spread is None)
 
 
 def _related(effect: Effect, moments: Moments) -> float:
@@ -199,6 +217,23 @@ def _rows_noise(effect: Effect) -> float:
     if effect.facts.statistic.scope is None:
         return 0.0
     return math.sqrt(2) * math.hypot(*(float(scale) for scale in effect.scales[1:])) / STEPS
+
+
+def _possible(question: Question, effect: Effect, moments: Moments, true: float) -> Any:
+    """How far an answer may be off, in units of h^2, since no level's squares are below zero.
+
+    At most the heaviest people have all of them, or none. Where nothing but an answer v tells how large they are,
+    those who weigh less than others may have some that it does not show: of a part L of the people's weight that is
+    not there, each up to the true variance t and as much as is told more. Then t - v <= L (t + told).
+    """
+    heaviest = effect.multipliers.max(axis=-1)
+    if not moments.seen:
+        return true * np.maximum(heaviest - 1, 1.0)
+    told = question.assume * math.sqrt(effect.facts.moments.variance) / effect.facts.max_error
+    less = np.maximum(1 - effect.multipliers, 0.0) @ effect.sizes + effect.left_out
+    left = np.minimum(less / effect.people, 1 - 1e-9)
+    hidden = left * (true + told) / (1 - left)
+    return np.maximum(true * (1 - 1 / np.maximum(heaviest, 1.0)), hidden)
 
 
 def _apart(effect: Effect) -> Any:

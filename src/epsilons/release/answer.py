@@ -235,6 +235,8 @@ class Release(Shown):
         held = "" if bare else f" {holds(self.assumption)}"
         if self.details.get("rescaled") and not isinstance(self.value, str):  # the totals of a sample
             held = f", rescaled by chances of being in the sample, right {holds(self.assumption)}"
+        elif self.details.get("fraction", 1.0) < 1:
+            held = f", of a sample of about {self.details['fraction']:.0%} of the people{held}"
         text = f"{self.question}: {shown}{error}{held} ({self.mechanism}, {self.guarantee.title}){warning}"
         return printable(text) + (f"\n{self.citation}" if self.citation else "")
 

@@ -196,6 +196,8 @@ class Question:
                 what = f"{what.rstrip(',')}, weighted by how many of it count,"
             ends = f"{assume * min(spreads, default=spread):,.4g}", f"{assume * max(spreads, default=spread):,.4g}"
             told = f"no level's expected {what} is further than {' to '.join(dict.fromkeys(ends))} from everyone's{at}"
+            means = [f"nor its {mean} further than {assume * far:,.4g}" for mean, far in statistic.related_means(self)]
+            told = ", ".join([told, *means])
         rests = self.assume if statistic.family == "variance" else assume  # noise alone rests on none, but bends that
         if guesses and not math.isfinite(rests) and not statistic.usual:  # a model has no interval
             return f"{told}; for a population: {' and '.join(guesses)}"
@@ -305,6 +307,10 @@ class Statistic(ABC):
     def related(self, question: Question) -> tuple[str, float]:
         """(what of a level may differ from everyone's, the spread in which `assume` counts how far)."""
         return "mean", math.inf
+
+    def related_means(self, question: Question) -> Sequence[tuple[str, float]]:
+        """The means whose product an answer is less, with the spreads in which `assume` counts how far they lie."""
+        return ()
 
     def told_at(self, question: Question) -> str:
         """What a distance told before an answer rests on, as a clause: where it was bought, or which guess it is of."""

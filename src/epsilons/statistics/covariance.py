@@ -146,6 +146,9 @@ class Correlation(LinearRegression):
     def related(self, question: Question) -> tuple[str, float]:
         return "product of both columns' deviations, in spreads,", 1.0
 
+    def related_means(self, question: Question) -> tuple[tuple[str, float], ...]:
+        return (("mean of either column, in spreads,", 1.0),)
+
     def _loss(self, sums: Sums, weight: Fraction, scale: float) -> Any:
         cells = [weight * self.rows * _SQUARE, *sums[0]] if self.complete else list(sums[0])
         most, found = float(weight * self.rows), {}
@@ -201,9 +204,13 @@ class Covariance(Correlation):
 
     def moments(self, spread: float | None, density: float | None, location: float | None = None) -> Moments:
         """Of the product of two deviations from the mean, of columns that are not related."""
-        half = self.target_bounds[1] / 2 - self.target_bounds[0] / 2
-        part = _SPREAD if spread is None else min(spread / half, 1.0)
-        return Moments(0.0, (self.unit * part * _SPREAD) ** 2)
+        first, second = self._spreads(spread)
+        return Moments(0.0, (first * second) ** 2)
+
+    def _spreads(self, spread: float | None) -> tuple[float, float]:
+        """The public guesses of how far each column spreads: a caller's is that of the second one."""
+        first, second = ((high - low) / 2 for low, high in (self.bounds[0], self.target_bounds))
+        return _SPREAD * first, _SPREAD * second if spread is None else min(spread, second)
 
     @cached_property
     def extremes(self) -> tuple[float, float]:
@@ -212,6 +219,10 @@ class Covariance(Correlation):
 
     def related(self, question: Question) -> tuple[str, float]:
         return "product of both columns' deviations from their means", math.sqrt(self.guess(question).variance)
+
+    def related_means(self, question: Question) -> tuple[tuple[str, float], ...]:
+        first, second = self._spreads(question.spread)
+        return (f"mean of {self.names[0]}", first), ("mean of the other column", second)
 
 
 def _build(kind: type[Correlation]) -> Any:

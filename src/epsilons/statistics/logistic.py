@@ -52,7 +52,7 @@ class LogisticRegression(Regression):
     @property
     def usual(self) -> tuple[str, ...]:  # type: ignore[override]
         """A slope b of the target on [-1, 1] is one of 2 b of log-odds where both classes are as frequent."""
-        return (self.hidden("log-odds", 4.0),)
+        return self.hidden("log-odds", 4.0), "log-odds are about normal"
 
     def _loss(self, sums: Sums, weight: Fraction, scale: float) -> NoisyLoss:
         """Of a rare class slopes of the usual size, in log-odds, hardly move a target on [-1, 1]."""

@@ -13,7 +13,7 @@ class Moments:
     variance, or a mean of rows: how far the values' own mean is expected to lie from the centre of the bounds. `most`
     bounds the variance once an answer was seen, for intervals. `rows` is how many rows of a person count, where their
     number is private. `slope`: an answer that this was read off was multiplied by it for what its weights leave out;
-    `missing` is how much a total that was seen leaves out at most.
+    `missing` is how much a total that was seen leaves out at most. `seen` says that a variance was read off an answer.
     """
 
     mean: float
@@ -24,3 +24,4 @@ class Moments:
     rows: float = 1.0
     slope: float = 1.0
     missing: float = math.nan
+    seen: bool = False

@@ -135,6 +135,10 @@ class Variance(Average, Bounded):
     def related(self, question: Question) -> tuple[str, float]:
         return "squared distance from the mean", super().related(question)[1]
 
+    def related_means(self, question: Question) -> tuple[tuple[str, float], ...]:
+        half = float(self.half)
+        return (("mean", half / 2 if question.spread is None else min(question.spread, half)),)
+
     @cached_property
     def max_error(self) -> float:  # type: ignore[override]
         return float(self.half) ** 2

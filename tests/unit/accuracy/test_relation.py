@@ -54,6 +54,14 @@ def test_the_condition_is_in_the_units_of_the_column() -> None:
     rows: Any = {"scope": Scope()}
     for among in (Mean((0.0, 1600.0), **rows), Variance((0.0, 1.0), **rows), order.median((0, 1), **rows)):
         assert ", weighted by how many of it count, is further than" in Question(among, assume=0.3).condition()
+    # An average of products around means is off by where these are, too.
+    far = Question(Variance((0.0, 100.0)), assume=0.3).condition()
+    assert far.endswith(
+        "squared distance from the mean is further than 203.3 from everyone's, nor its mean further than 7.5"
+    )
+    pair = eps.plan("covariance", LEVELS, bounds_x=(0, 100), bounds_y=(0, 10), complete=True).assumption
+    means = "nor its mean of x further than 7.5, nor its mean of the other column further than 0.75"
+    assert pair.endswith(f"from their means is further than 18.75 from everyone's, {means}")
     assert "nothing is assumed" in eps.plan("max", LEVELS, bounds=(0, 1)).assumption, "no distance of 0"
     assert Question(wage).condition() == "people's preferences say nothing about their values"
     assert Question(wage, assume=math.inf).condition().startswith("nothing is assumed")

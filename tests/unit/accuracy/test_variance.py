@@ -12,6 +12,7 @@ from typing import Any
 import numpy as np
 import pytest
 
+import epsilons as eps
 from epsilons.accuracy.variance import VarianceBar
 from epsilons.mechanisms.base import create
 from epsilons.preferences import roster_of
@@ -148,3 +149,60 @@ def test_intervals_hold_where_levels_differ_as_much_as_was_assumed(share: float 
         low, high = make_release(mechanism, question, ArrayPeople.of(values, roster), entropy, "").interval()
         held += low <= float(np.nanvar(values)) <= high
     assert held >= 18
+
+
+def related_variances(square: float, part: float | None, runs: int = 30) -> tuple[int, float]:
+    """(how many intervals hold the truth, real over stated errors) where only the open weigh, at all that is told.
+
+    Their squared distances are less than everyone's by 406.7, as assume .6 says of a complete column, and those of the
+    strict more; their mean is 15 above everyone's, that of the strict 15 below.
+    """
+    random, entropy, open_ = np.random.default_rng(8), seeded(3), np.arange(4000) < 2000
+    roster, side = roster_of(np.where(open_, 5.0, 0.01)), np.where(open_, 1.0, -1.0)
+    statistic = Variance(BOUNDS, None if part is None else Scope())
+    question = Question(statistic, assume=0.6)
+    assert "nor its mean further than 15" in question.condition()
+    mechanism, held, squares, stated = create("threshold", statistic, threshold=5.0, rescale=True), 0, [], []
+    for _ in range(runs):
+        apart = np.sqrt(square - 406.7 * side - 15.0**2)
+        values = 50 + 15.0 * side + np.where(random.random(4000) < 0.5, -apart, apart)
+        assert 0 <= values.min() <= values.max() <= 100
+        if part is not None:
+            values[random.random(4000) > part] = math.nan
+        release = make_release(mechanism, question, ArrayPeople.of(values, roster), entropy, "")
+        low, high = release.interval()
+        held += low <= float(np.nanvar(values)) <= high
+        squares.append((release.value - float(np.nanvar(values))) ** 2)
+        stated.append(release.error)
+    return held, math.sqrt(np.mean(squares)) / float(np.mean(stated))
+
+
+@pytest.mark.parametrize("square", [650.0, 1000.0])
+def test_levels_whose_means_lie_apart_bend_a_variance(square: float, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Squares are told around everyone's mean, an answer is around its own: that takes the distance's square off."""
+    for part in (None, 0.5):
+        held, ratio = related_variances(square, part)
+        assert held >= 28
+        assert ratio <= 1.1
+    monkeypatch.setattr("epsilons.accuracy.variance.bend", lambda question, far: 0.0)
+    held, ratio = related_variances(square, None)
+    assert held <= 5
+    assert ratio >= 1.4
+
+
+def test_an_error_knows_what_an_answer_does_not_show_of_those_who_weigh_little() -> None:
+    """The open hardly spread, the strict do: the answer is far smaller than what it may leave out."""
+    _, ratio = related_variances(650.0, None, 10)
+    assert ratio <= 1.1, "it was three times too small, the answer itself being taken for the most that is left out"
+
+
+@pytest.mark.parametrize("delta", [None, 1e-6])
+def test_noise_that_hides_everything_is_not_taken_for_values_at_a_bound(delta: float | None) -> None:
+    """It shows a mean beyond the bounds, and so no spread at all: such errors were five times too small."""
+    values = np.where(np.arange(20) % 2 == 0, 0.2, 0.8)
+    releases = [
+        eps.variance(values, 0.002, bounds=(0, 1), complete=True, mechanism="minimum", entropy=seeded(one), delta=delta)
+        for one in range(30)
+    ]
+    real = math.sqrt(np.mean([(one.value - 0.09) ** 2 for one in releases]))
+    assert real <= 1.2 * np.mean([one.error for one in releases])
