@@ -32,13 +32,11 @@ Read = Callable[[NDArray[Any]], Floats]
 MODEL_STEPS = 1 << 16
 #: The sums of a model of this many people fit into 64 bits: each adds at most 4 * 2^32.
 MAX_PEOPLE = 1 << 29
-#: Numbers of Z that are made at a time, at most, and for each level: a few megabytes, and no more than 2^18 people,
-#: whose products of at most 2^32 add up to 2^50. Doubles are exact below 2^53.
-_BLOCK, _OF_LEVEL = 1 << 20, 1 << 13
-#: Numbers that stay in the processor's cache while they go to the grid.
-_SLICE = 1 << 17
-#: Columns of Z are filled with zeros to a multiple of so many: a product of 16 columns takes two thirds of one of 15.
-_COLUMNS = 4
+#: Numbers of Z that are made at a time, at most, at least where people are sorted by level, and for each level: a few
+#: megabytes, and no more than 2^18 people, whose products of at most 2^32 add up to 2^50. Doubles are exact below 2^53.
+_BLOCK, _SORTED, _OF_LEVEL = 1 << 20, 1 << 17, 1 << 13
+#: Numbers that stay in the processor's cache while they go to the grid and are multiplied.
+_SLICE = 1 << 16
 #: A product of no more multiplications is made by one thread: two wait for each other longer than they gain, and many
 #: times as long on a busy machine. Fewer rows than the least are not worth a product of their own.
 _ALONE, _LEAST = 1 << 18, 1 << 8
@@ -104,8 +102,7 @@ def _equal(target: NDArray[Any], label: Any) -> NDArray[np.bool_]:
 
 def _products(statistic: Regression, rows: Rows, codes: Codes, levels: int, read: Read, aims: Grid) -> list[Integers]:
     statistic.check_rows(rows.features.shape[1], len(rows))
-    features = np.ascontiguousarray(as_doubles(rows.features))
-    sums = product_sums(features, rows.target, statistic.bounds, read, aims, codes, levels)
+    sums = product_sums(as_doubles(rows.features), rows.target, statistic.bounds, read, aims, codes, levels)
     return [statistic.centre_cells(np.stack([factor * sums[:, k, j] for factor, j, k in statistic.terms], axis=1))]
 
 
@@ -126,7 +123,8 @@ def product_sums(
     """
     wide = features.shape[1] + 2
     # The more levels people are sorted by, the more of them stand side by side: a product is of one level's.
-    people = max(1, min(_BLOCK, max(_SLICE, levels * _OF_LEVEL)) // _fill(wide))
+    numbers = _SLICE if levels == 1 else min(_BLOCK, max(_SORTED, levels * _OF_LEVEL))
+    people = max(1, numbers // (wide + 1))
     starts = range(0, len(target), people)
     threads = max(1, min(len(starts), _count_processors()))
 
@@ -137,17 +135,13 @@ def product_sums(
             for start in some:
                 here = slice(start, start + people)
                 sums = block.multiply(features[here], read(target[here]), codes[here], levels)
-                total += sums[:, :wide, :wide].astype(np.int64)
+                total += sums[:, :wide].astype(np.int64)
         return total
 
     if threads == 1:
         return add_up(starts)
     with ThreadPoolExecutor(threads) as pool:
         return cast(Integers, sum(pool.map(add_up, (starts[which::threads] for which in range(threads)))))
-
-
-def _fill(columns: int) -> int:
-    return -(-columns // _COLUMNS) * _COLUMNS
 
 
 def _count_processors() -> int:
@@ -159,26 +153,30 @@ class _Block:
     """Z of some people at a time, in memory of its own."""
 
     def __init__(self, people: int, bounds: tuple[Pair, ...], aims: Grid) -> None:
-        features, width = len(bounds), _fill(len(bounds) + 2)
+        features = len(bounds)
+        self._wide = features + 2
+        # The last column holds zeros. It keeps numpy from taking Z'Z for the product of a matrix with itself: that
+        # routine of the linear algebra has half the work, and takes twice as long for so few columns.
+        width = self._wide + 1
         self._z = np.zeros((people, width))
         # A row's features are copied as one thing: number by number it takes twice as long.
         self._features = self._z[:, 1 : features + 1].view(f"V{8 * features}")
         self._target = self._z[:, features + 1]
         self._slice, self._alone = max(1, _SLICE // width), max(_ALONE // width**2, _LEAST)
-        # Rows go to the grid laid end to end; the first column is a constant, what follows the target nothing.
+        # Rows go to the grid laid end to end; the first column is a constant.
         scales, shifts = np.zeros(width), np.zeros(width)
         shifts[0] = MODEL_STEPS
         for columns, features_have, aims_have in zip((scales, shifts), model_scale(bounds), aims, strict=True):
             columns[1 : features + 2] = *features_have, *aims_have
-        self._scale, self._shift = (np.tile(each, self._slice) for each in (scales, shifts))
+        self._scale, self._shift = (np.tile(each, min(people, self._slice)) for each in (scales, shifts))
         self._sorted = np.empty((self._alone, width))
 
     def multiply(self, features: Floats, aims: Floats, codes: Codes, levels: int) -> Floats:
         """The sums of a block, level by level."""
-        sums = np.zeros((levels, self._z.shape[1], self._z.shape[1]))
+        sums = np.zeros((levels, self._wide + 1, self._wide))
         for start in range(0, len(aims), self._slice):
             here = slice(start, min(start + self._slice, len(aims)))
-            self._put_on_grid(features[here].view(self._features.dtype), aims[here], here)
+            self._put_on_grid(features[here], aims[here], here)
             if levels == 1:
                 self._add(sums[0], here.start, here.stop)
         if levels > 1:
@@ -188,8 +186,9 @@ class _Block:
                 self._add(into, low, high, order)
         return sums
 
-    def _put_on_grid(self, features: NDArray[np.void], aims: Floats, here: slice) -> None:
-        self._features[here], self._target[here] = features, aims
+    def _put_on_grid(self, features: Floats, aims: Floats, here: slice) -> None:
+        self._features[here] = np.ascontiguousarray(features).view(self._features.dtype)
+        self._target[here] = aims
         z = self._z[here]
         flat = z.reshape(-1)
         np.multiply(flat, self._scale[: len(flat)], out=flat)
@@ -205,4 +204,4 @@ class _Block:
             rows = self._z[start:end]
             if order is not None:
                 rows = self._z.take(order[start:end], axis=0, out=self._sorted[: end - start], mode="clip")
-            into += rows.T @ rows
+            into += rows.T @ rows[:, : self._wide]

@@ -59,17 +59,11 @@ def test_sums_of_products_equal_the_definition(size: int, levels: int) -> None:
 def test_blocks_slices_and_threads_do_not_matter(monkeypatch: pytest.MonkeyPatch) -> None:
     features, target, codes = people(700, 5)
     whole = product_sums(features, target, BOUNDS, np.asarray, AS_STEPS, codes, 5)
-    for block, rows, product, columns, threads in (
-        (512, 256, 8, 8, 1),
-        (1024, 1024, 100, 4, 3),
-        (640, 160, 9, 1, 3),
-        (1, 1, 1, 4, 2),
-    ):
-        monkeypatch.setattr(models, "_COLUMNS", columns)
+    for block, rows, product, threads in ((512, 256, 8, 1), (1024, 1024, 100, 3), (640, 160, 9, 3), (1, 1, 1, 2)):
         monkeypatch.setattr(models, "_count_processors", lambda threads=threads: threads)
         monkeypatch.setattr(models, "_BLOCK", block)
         monkeypatch.setattr(models, "_SLICE", rows)
-        monkeypatch.setattr(models, "_ALONE", product * (len(BOUNDS) + 2) ** 2)
+        monkeypatch.setattr(models, "_ALONE", product * (len(BOUNDS) + 3) ** 2)
         monkeypatch.setattr(models, "_LEAST", 1)
         assert np.array_equal(product_sums(features, target, BOUNDS, np.asarray, AS_STEPS, codes, 5), whole)
 
