@@ -32,11 +32,10 @@ Read = Callable[[NDArray[Any]], Floats]
 MODEL_STEPS = 1 << 16
 #: The sums of a model of this many people fit into 64 bits: each adds at most 4 * 2^32.
 MAX_PEOPLE = 1 << 29
-#: Numbers of Z that are made at a time, at most, at least where people are sorted by level, and for each level: a few
-#: megabytes, and no more than 2^18 people, whose products of at most 2^32 add up to 2^50. Doubles are exact below 2^53.
-_BLOCK, _SORTED, _OF_LEVEL = 1 << 20, 1 << 17, 1 << 13
-#: Numbers that stay in the processor's cache while they go to the grid and are multiplied.
-_SLICE = 1 << 16
+#: Numbers that stay in the processor's cache while they go to the grid and are multiplied: so many are made at a time for
+#: each level, and at most a few megabytes of no more than 2^18 people, whose products of at most 2^32 add up to 2^50.
+#: Doubles are exact below 2^53.
+_SLICE, _BLOCK = 1 << 16, 1 << 20
 #: A product of no more multiplications is made by one thread: two wait for each other longer than they gain, and many
 #: times as long on a busy machine. Fewer rows than the least are not worth a product of their own.
 _ALONE, _LEAST = 1 << 18, 1 << 8
@@ -63,7 +62,7 @@ def class_products(
     def read(aim: NDArray[Any]) -> Floats:
         first, second = (_equal(aim, label) for label in statistic.classes)
         # By a table of four entries, since picking by a mask takes five times as long.
-        return cast(Floats, _OF_CLASS[first.view(np.uint8) + 2 * second.view(np.uint8)])
+        return _OF_CLASS.take(first.view(np.uint8) + 2 * second.view(np.uint8), mode="clip")
 
     return _products(statistic, rows, codes, levels, read, AS_STEPS)
 
@@ -83,7 +82,8 @@ def merge_levels(people: People, weights: tuple[int, ...]) -> tuple[People, tupl
     sizes = [sum(n for n, place in zip(known.sizes, places, strict=True) if place == k) for k in range(len(distinct))]
     grants = tuple(known.grants[places.index(k)] for k in range(len(distinct)))
     levels = Levels(grants, tuple(sizes), left_out=known.left_out)
-    return ArrayPeople(people.values, Roster.of(levels, np.array(places, np.uint8)[people.roster.codes])), distinct
+    codes = np.array(places, np.uint8).take(people.roster.codes, mode="clip")
+    return ArrayPeople(people.values, Roster.of(levels, codes)), distinct
 
 
 def model_scale(bounds: tuple[Pair, ...]) -> Grid:
@@ -123,8 +123,7 @@ def product_sums(
     """
     wide = features.shape[1] + 2
     # The more levels people are sorted by, the more of them stand side by side: a product is of one level's.
-    numbers = _SLICE if levels == 1 else min(_BLOCK, max(_SORTED, levels * _OF_LEVEL))
-    people = max(1, numbers // (wide + 1))
+    people = max(1, min(_BLOCK, levels * _SLICE) // (wide + 1))
     starts = range(0, len(target), people)
     threads = max(1, min(len(starts), _count_processors()))
 
@@ -172,18 +171,27 @@ class _Block:
         self._sorted = np.empty((self._alone, width))
 
     def multiply(self, features: Floats, aims: Floats, codes: Codes, levels: int) -> Floats:
-        """The sums of a block, level by level."""
-        sums = np.zeros((levels, self._wide + 1, self._wide))
-        for start in range(0, len(aims), self._slice):
-            here = slice(start, min(start + self._slice, len(aims)))
+        """The sums of a block, level by level.
+
+        Rows of one level are put side by side before they are multiplied. Where most are of one level that takes longer
+        than to multiply everyone's as they stand: the level then has what the others leave.
+        """
+        sums, everyone = (np.zeros((number, self._wide + 1, self._wide)) for number in (levels, 1))
+        sizes = count_codes(codes, levels)
+        largest = int(sizes.argmax())
+        most = largest if 3 * sizes[largest] > 2 * len(codes) else None
+        for start in range(0, len(codes), self._slice):
+            here = slice(start, min(start + self._slice, len(codes)))
             self._put_on_grid(features[here], aims[here], here)
-            if levels == 1:
-                self._add(sums[0], here.start, here.stop)
-        if levels > 1:
-            order = np.argsort(codes, kind="stable")
-            edges = [0, *itertools.accumulate(count_codes(codes, levels).tolist())]
-            for into, (low, high) in zip(sums, itertools.pairwise(edges), strict=True):
-                self._add(into, low, high, order)
+            if most is not None:
+                self._add(everyone[0], here.start, here.stop)
+        order = np.argsort(codes, kind="stable")
+        edges = [0, *itertools.accumulate(sizes.tolist())]
+        for level, (low, high) in enumerate(itertools.pairwise(edges)):
+            if level != most:
+                self._add(sums[level], low, high, order)
+        if most is not None:
+            sums[most] = everyone[0] - sums.sum(axis=0)
         return sums
 
     def _put_on_grid(self, features: Floats, aims: Floats, here: slice) -> None:

@@ -79,9 +79,20 @@ def test_the_largest_sums_are_exact() -> None:
     assert sums[0, 0] == size * STEPS**2
 
 
-def test_the_callers_rows_are_left_alone() -> None:
+def test_the_callers_rows_are_left_alone_in_whatever_order_they_lie() -> None:
     features, target, codes = people(100, 2)
     before = features.copy(), target.copy()
-    product_sums(features, target, BOUNDS, np.asarray, AS_STEPS, codes, 2)
+    sums = product_sums(features, target, BOUNDS, np.asarray, AS_STEPS, codes, 2)
     assert np.array_equal(features, before[0], equal_nan=True)
     assert np.array_equal(target, before[1], equal_nan=True)
+    by_column = np.asfortranarray(features)
+    assert np.array_equal(product_sums(by_column, target, BOUNDS, np.asarray, AS_STEPS, codes, 2), sums)
+
+
+@pytest.mark.parametrize("share", [0.0, 0.6, 0.7, 1.0])
+def test_a_level_of_most_people_has_its_own_sums(share: float) -> None:
+    """Either side of the share from which on it gets what the others leave of everyone's."""
+    features, target, codes = people(900, 4)
+    codes[: int(share * 900)] = 2
+    fast = np.tril(product_sums(features, target, BOUNDS, np.asarray, AS_STEPS, codes, 4))
+    assert fast.tolist() == slow(features, target, codes, 4)
