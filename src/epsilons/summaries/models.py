@@ -32,9 +32,9 @@ Read = Callable[[NDArray[Any]], Floats]
 MODEL_STEPS = 1 << 16
 #: The sums of a model of this many people fit into 64 bits: each adds at most 4 * 2^32.
 MAX_PEOPLE = 1 << 29
-#: Numbers that stay in the processor's cache while they go to the grid and are multiplied. A few times as many are made at
-#: a time, more for more levels, and at most a few megabytes of no more than 2^18 people, whose products of at most 2^32
-#: add up to 2^50. Doubles are exact below 2^53.
+#: Numbers that stay in the processor's cache while they go to the grid and are multiplied. A few times as many are made
+#: at a time, more for more levels, and at most a few megabytes of no more than 2^18 people, whose products of at most
+#: 2^32 add up to 2^50. Doubles are exact below 2^53.
 _SLICE, _BLOCK = 1 << 16, 1 << 20
 #: A product of no more multiplications is made by one thread: two wait for each other longer than they gain, and many
 #: times as long on a busy machine. Fewer rows than the least are not worth a product of their own.
