@@ -20,14 +20,20 @@ STRANGER = SigningKey(b"s" * 32)
 ODD: list[Any] = [None, True, -1, 0, 1, 1 << 62, 1 << 63, 1.5, "1", "0" * 64, [], {}, [1, "0" * 64], "\ud800", "é" * 9]
 
 
+def find_head(heads: Heads, ledger: str) -> Line | None:
+    head, _ = heads.read(ledger)
+    return None if head is None else head.line
+
+
 def ask(app: WitnessApp, heads: Heads, luck: Random) -> int:
     """One request, often right but for one thing; what a head may become is checked whatever was asked."""
     ledger, mine = luck.choice(list(LEDGERS.items()))
-    before = {one: heads.read(one)[0] for one in LEDGERS}
+    before = {one: find_head(heads, one) for one in LEDGERS}
     after = before[ledger]
     seq, most = (0, 0) if after is None else (after.seq, after.most)
     lines = [[seq + n, f"{luck.getrandbits(256):064x}", most + n] for n in range(1, luck.randrange(1, 4))]
-    told: dict[str, Any] = {"ledger": ledger, "nonce": "1", "after": after, "lines": lines, "loss": False, "seq": seq}
+    told: dict[str, Any] = {"ledger": ledger, "nonce": "1", "after": after, "lines": lines, "loss": False}
+    told |= {"line": [seq, f"{luck.getrandbits(256):064x}"], "before": luck.randrange(9)}
     signs = luck.choice([mine] * 4 + [STRANGER])
     if luck.random() < 0.6:
         told[luck.choice(list(told))] = luck.choice(ODD)
@@ -44,7 +50,7 @@ def ask(app: WitnessApp, heads: Heads, luck: Random) -> int:
         body = body[: luck.randrange(len(body))]
     if luck.random() < 0.1:
         body = luck.randbytes(luck.randrange(60))
-    route = luck.choice(["heads"] * 4 + ["read", "nothing"])
+    route = luck.choice(["heads"] * 4 + ["read", "list", "nothing"])
     path = luck.choice([f"/v1/ledgers/{ledger}/{route}"] * 9 + ["/v1/key", "/", "/v1/ledgers/../key"])
     status, found = call(app, luck.choice(["POST"] * 9 + ["GET", "PUT"]), path, body)
     assert status in (200, 400, 401, 404, 405, 413, 422), (status, found)
@@ -53,7 +59,7 @@ def ask(app: WitnessApp, heads: Heads, luck: Random) -> int:
     elif "told" in found:
         assert read_signed(found, app._key.public) is not None
     for one, head in before.items():
-        now = heads.read(one)[0]
+        now = find_head(heads, one)
         if now != head:  # only of the ledger that was asked about, signed by it, and forward
             assert one == ledger
             assert signs is mine
@@ -68,7 +74,7 @@ def put_to_the_test(folder: Path, luck: Random, number: int) -> set[int]:
     for ledger, mine in LEDGERS.items():
         assert heads.add(ledger, None, [Line(1, "0" * 64, 0)], key=mine.public)
     seen = {ask(app, heads, luck) for _ in range(number)}
-    assert all((heads.read(ledger)[0] or Line(0, "", 0)).seq > 1 for ledger in LEDGERS)
+    assert all((find_head(heads, ledger) or Line(0, "", 0)).seq > 1 for ledger in LEDGERS)
     heads.close()
     return seen
 

@@ -8,7 +8,8 @@ from random import Random
 from typing import Any
 
 from epsilons.errors import LedgerError
-from epsilons.ledger import tables
+from epsilons.ledger import losses, moving, tables
+from epsilons.ledger.ledger import Ledger
 from epsilons.ledger.opening import find_database
 from epsilons.storage.base import Database
 
@@ -63,6 +64,13 @@ def put_back(address: str, copy: Copy) -> None:
             connection.execute(f"DELETE FROM {table}")
             connection.insert_many(table, rows)
     database.close()
+
+
+def restore(backup: str, url: str) -> tuple[Ledger, int | None]:
+    """The ledger that a backup was put in the place of, and what counts as spent since; None: nothing was lost."""
+    book, lost = moving.restore(backup, url)
+    with book.reading() as connection:
+        return book, losses.read_last(connection) if lost else None
 
 
 def flip_a_bit(address: str, luck: Random) -> str:

@@ -1,4 +1,4 @@
-"""Witnesses for tests: the service called directly, or as a process that can be killed."""
+"""Witnesses for tests, called directly or as a process that can be killed; and clients that share nothing else."""
 
 from __future__ import annotations
 
@@ -8,12 +8,20 @@ import subprocess
 import sys
 from collections.abc import Iterator
 from contextlib import contextmanager
+from fractions import Fraction
 from pathlib import Path
 from typing import Any, ClassVar
 
-from epsilons.ledger.kept import LEDGER, Kept
-from epsilons.service.witness import WitnessApp
+import pytest
 
+import epsilons.ledger
+from epsilons.ledger.kept import LEDGER, Kept
+from epsilons.ledger.ledger import Ledger
+from epsilons.service.witness import WitnessApp
+from support.ledgers import key, nano, person
+
+#: Of a witness that is called directly.
+ADDRESS = "http://127.0.0.1:1"
 EPSILONS = (sys.executable, "-m", "epsilons")
 
 
@@ -65,3 +73,33 @@ def running(folder: Path, port: int = 0, name: str = "witness") -> Iterator[tupl
         process.kill()
         process.wait()
         process.stdout.close()
+
+
+class Clients:
+    """A ledger, and clients of it who each keep a head of their own."""
+
+    def __init__(self, address: str, folder: Path, kept: str | None) -> None:
+        self.address, self._folder = address, folder
+        self._books: list[Ledger] = []
+        book = self.open("steward", witness=kept)
+        book.settle_terms("absent", 1)
+        book.enroll([person("ann"), person("bob")], [nano("1"), None])
+
+    def open(self, who: str, **more: Any) -> Ledger:
+        """As a user who has a state directory of their own."""
+        with pytest.MonkeyPatch.context() as patch:
+            patch.setenv("XDG_STATE_HOME", str(self._folder / who))
+            self._books.append(epsilons.ledger.open(self.address, **more))
+        return self._books[-1]
+
+    def close(self) -> None:
+        while self._books:
+            self._books.pop().close()
+
+
+def ask(book: Ledger, name: str, share: Fraction = Fraction(1, 10)) -> int:
+    may = book.allowance(share)
+    held = book.reserve(key(name), may.nano, epoch=may.epoch, kind="count")
+    book.mark_read(held.number)
+    book.store(held.number, name.encode())
+    return held.number

@@ -82,6 +82,19 @@ def open_verified(**where: str | None) -> Ledger:
     return ledger
 
 
+def tell_loss(ledger: Ledger) -> tuple[dict[str, Any], str]:
+    """What counts as spent since records were lost: for a document, and as a sentence."""
+    from epsilons.ledger.losses import read_last
+
+    with ledger.reading() as connection:
+        cost, terms = read_last(connection), ledger.terms()
+    if cost < 0:
+        told = "Everyone's grant counts as spent, until they consent anew."
+        return {"counts_as_spent": None, "everything": True}, told
+    amount = cost / 1e9 if terms is None else terms.counted.amount(cost)
+    return {"counts_as_spent": amount, "everything": False}, f"Of everyone's grant {amount:g} more counts as spent."
+
+
 def find_address(place: str | None, named: str | None) -> tuple[str, str | None]:
     """(the address, the dataset's name if it was a dataset file that was given)."""
     given, dataset = place or named, None

@@ -37,6 +37,7 @@ STORE = Kept(
     anew="A new store in its place would take the same reports again.",
     newest="the newest copy of the store",
     lost="a new store with a new key: the collections of this one cannot be published any more",
+    alone="a new store with a new key, and another witness",
     settling="a new store with a new key, which takes its witness before anything else",
 )
 
@@ -73,7 +74,7 @@ class Chain:
         made = cls(database, name, anchor, outside)
         try:
             if outside is not None:
-                outside.check(database)
+                outside.check(database, None if anchor is None else anchor.read())
             with database.read() as connection:
                 if anchor is not None:
                     if adopt or outside is not None:
@@ -93,7 +94,7 @@ class Chain:
 
     def writing(self, inside: str, after: str) -> AbstractContextManager[Connection]:
         """One change; when this has ended it is durable, and its line is safe outside the store."""
-        return journal.keep_head(self._database, self._name, self._anchor, self._outside, inside, after)
+        return journal.keep_head(self._database, self._name, self._anchor, lambda _: self._outside, inside, after)
 
     def secure(self) -> None:
         """All lines that stand are safe outside the store, so that what they tell of may leave, also once more."""

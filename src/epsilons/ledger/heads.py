@@ -3,14 +3,15 @@
 A row is a line of somebody's journal: its number, its hash, and what anybody was charged at most up to there. The head
 of a ledger is its newest row. A new row follows from the head that its sender knew: whoever is late is told the head as
 it stands, and nothing is added. Lines go forward only. The one exception is a loss that was accepted and written down
-in the journal: a row that says so, for good, and from there on every client is held to it.
+in the journal: a row that says so, for good. Nothing of a journal comes here, so who adds a row is not believed that it
+follows: clients look whether their journal says so (`witness.Outside`).
 
 `Heads` needs no more than INSERT and SELECT, so that in PostgreSQL nobody who charges need be able to change a row.
 """
 
 from collections.abc import Sequence
 from functools import partial
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 from epsilons.ledger.journal import LARGEST_SUM
 from epsilons.storage import open_database
@@ -60,6 +61,20 @@ class Line(NamedTuple):
     most: int
 
 
+class Row(NamedTuple):
+    """A line as it stands in the table: by its number there, and whether it says that lines before it were lost."""
+
+    number: int
+    seq: int
+    digest: str
+    most: int
+    loss: int
+
+    @property
+    def line(self) -> Line:
+        return Line(self.seq, self.digest, self.most)
+
+
 class Heads:
     """The heads of many ledgers."""
 
@@ -79,35 +94,48 @@ class Heads:
     def close(self) -> None:
         self.database.close()
 
-    def read(self, ledger: str, seq: int | None = None) -> tuple[Line | None, Line | None]:
-        """The head of a ledger, and its newest row of a line; None where there is none."""
+    def read(self, ledger: str, asked: tuple[int, str] | None = None) -> tuple[Row | None, Row | None]:
+        """The head of a ledger, and its first row of a line, by number and hash; None where there is none."""
         with self.database.read() as connection:
-            line = None if seq is None else _newest(connection, ledger, "AND seq = :seq", seq)
-            return _newest(connection, ledger), line
+            if asked is None:
+                return _newest(connection, ledger), None
+            first = "AND seq = :seq AND hash = :hash ORDER BY number LIMIT 1"
+            line = _find(connection, ledger, first, seq=asked[0], hash=asked[1])
+            return _newest(connection, ledger), next(iter(line), None)
+
+    def list_before(self, ledger: str, number: int) -> list[Row]:
+        """The rows before one, newest first: so many at once."""
+        with self.database.read() as connection:
+            earlier = f"AND number < :number ORDER BY number DESC LIMIT {MOST_LINES}"
+            return _find(connection, ledger, earlier, number=number)
 
     def add(
         self, ledger: str, after: Line | None, lines: Sequence[Line], loss: bool = False, key: str = ""
     ) -> Line | None:
         """The head of a ledger, which is the last of these lines if they follow from its head, and were signed."""
         with self.database.write() as connection:
-            head = _newest(connection, ledger)
+            newest = _newest(connection, ledger)
+            head = None if newest is None else newest.line
             if head != after or not _go_forward(after, lines, loss):
                 return head
-            last = 'SELECT number, "key" FROM heads WHERE ledger = :ledger ORDER BY number DESC LIMIT 1'
-            known = connection.execute(last, {"ledger": ledger}).fetchone() or (0, key)
-            if known[1] != key:
+            by = 'SELECT "key" FROM heads WHERE ledger = :ledger ORDER BY number DESC LIMIT 1'
+            if newest is not None and connection.execute(by, {"ledger": ledger}).fetchone()[0] != key:
                 return head
-            for number, line in enumerate(lines, known[0] + 1):
-                row = {"ledger": ledger, "number": number, **line._asdict(), "loss": int(loss), "key": key}
+            for place, line in enumerate(lines):
+                number = place + 1 + (0 if newest is None else newest.number)
+                row = {"ledger": ledger, "number": number, **line._asdict(), "loss": int(loss and place == 0)}
                 values = ":ledger, :number, :seq, :digest, :most, :loss, :key"
-                connection.execute(f"INSERT INTO heads VALUES ({values})", row)
+                connection.execute(f"INSERT INTO heads VALUES ({values})", {**row, "key": key})
             return lines[-1]
 
 
-def _newest(connection: Connection, ledger: str, which: str = "", seq: int | None = None) -> Line | None:
-    query = f"SELECT seq, hash, most FROM heads WHERE ledger = :ledger {which} ORDER BY number DESC LIMIT 1"
-    row = connection.execute(query, {"ledger": ledger, "seq": seq}).fetchone()
-    return None if row is None else Line(*row)
+def _find(connection: Connection, ledger: str, which: str, **values: Any) -> list[Row]:
+    query = f"SELECT number, seq, hash, most, loss FROM heads WHERE ledger = :ledger {which}"
+    return [Row(*row) for row in connection.execute(query, {"ledger": ledger, **values})]
+
+
+def _newest(connection: Connection, ledger: str) -> Row | None:
+    return next(iter(_find(connection, ledger, "ORDER BY number DESC LIMIT 1")), None)
 
 
 def _go_forward(after: Line | None, lines: Sequence[Line], loss: bool) -> bool:

@@ -21,7 +21,7 @@ from typing import Any, NamedTuple, Protocol
 
 from epsilons.errors import Argument, EpsilonsError, LedgerError
 from epsilons.ledger.kept import LEDGER, Kept
-from epsilons.ledger.values import MOVED, does_not_add_up, has_ended
+from epsilons.ledger.values import MOVED, NothingLostError, does_not_add_up, has_ended
 from epsilons.storage.base import Connection, Database, reach
 from epsilons.storage.files import hold_lock, read_own, replace_private
 
@@ -173,9 +173,13 @@ class Anchor:
         if known is not None and known.ledger != ledger:
             raise LedgerError("The head that is kept here is another ledger's.", suggest="the ledger's own anchor")
         if known is not None and self._is_ancestor(connection, ledger, known):
-            stands = "This ledger stands at its head or ahead of it: nothing was lost."
-            raise LedgerError(stands, rule="Accepting a loss spends everybody's grant.", suggest="open it as usual")
+            raise NothingLostError
         return known
+
+    def get_lost(self, connection: Connection, ledger: str) -> Head | None:
+        """The head, if it is not in the chain."""
+        known = self.read()
+        return known if known is not None and not self._is_ancestor(connection, ledger, known) else None
 
     @staticmethod
     def _is_ancestor(connection: Connection, ledger: str, known: Head) -> bool:
@@ -217,11 +221,12 @@ class Anchor:
             if self.read() is None:
                 self._write(self._follow(connection, Head(ledger, 0, START)))
 
-    def overrule(self, connection: Connection, ledger: str) -> None:
-        """Take the chain as it is after a loss was accepted and written down in it."""
+    def overrule(self, connection: Connection, ledger: str, lost: Head | None) -> None:
+        """Take the chain as it is after the loss of this head was written down in it; another head stays."""
         with self._lock():
             known = self.read()
-            self._write(Head(ledger, *head(connection), 0 if known is None else known.most))
+            if known == lost:
+                self._write(Head(ledger, *head(connection), 0 if known is None else known.most))
 
     def note_verified(self, line: int, digest: str, text: str) -> None:
         """What the journal adds up to at this line, which is verified and has this hash.
@@ -302,15 +307,23 @@ class Keeper(Protocol):
 
 @contextlib.contextmanager
 def keep_head(
-    database: Database, ledger: str, anchor: Anchor | None, outside: Keeper | None, inside: str, after: str
+    database: Database,
+    ledger: str,
+    anchor: Anchor | None,
+    find_outside: Callable[[Connection], Keeper | None],
+    inside: str,
+    after: str,
 ) -> Iterator[Connection]:
     """One change: committed, then the head synced, then and only then known to the caller.
+
+    Who keeps the head outside this machine is looked up before the change.
 
     A test may end the process (see `reach`) `inside` the transaction, or just `after` it is durable.
     """
     with database.write() as connection:
         if anchor is not None:
             anchor.check(connection, ledger)
+        outside = find_outside(connection)
         yield connection
         kept = anchor is not None or outside is not None
         mine = head(connection)[0] if kept else 0

@@ -38,7 +38,17 @@ class Keeping:
         """From now on the head is kept by the witness at this address, for every client of this ledger."""
         settled = witness.settle(address)
         with self._writing("enrolling", "enrolled") as connection:
-            outside = set_witness(connection, write_time(self._clock), self.id, self.salt, settled)
-        if self._outside is not None:
-            self._outside.close()
-        self._outside = outside
+            set_witness(connection, write_time(self._clock), self.id, self.salt, settled).close()
+        # By whom its own line is known from now on.
+        with self._writing("enrolling", "enrolled"):
+            pass
+
+    def _find_outside(self: Any, connection: Connection) -> Outside | None:
+        """Who keeps the head as the ledger has it now: another witness may have been named since it was opened."""
+        (settled,) = connection.execute("SELECT witness FROM ledger").fetchone()
+        if settled != (None if self._outside is None else self._outside.settled):
+            before, self._outside = self._outside, witness.find_outside(settled, self.id, self.salt, None)
+            if before is not None:
+                before.close()
+        found: Outside | None = self._outside
+        return found

@@ -16,7 +16,7 @@ class Kept:
     `wrong` is raised where something else was asked for than there is, `error` where a copy is refused, `silent` where
     a witness cannot be reached. `twice` says what an older copy would do, `anew` what a new one in its place would,
     `before` what waits for the head; `newest` is what to use instead, `lost` what is left to do where that is gone,
-    `settling` how another witness is named.
+    `alone` where the witness is; `settling` is how another witness is named.
     """
 
     name: str
@@ -28,6 +28,7 @@ class Kept:
     anew: str
     newest: str
     lost: str
+    alone: str
     settling: str
 
 
@@ -41,5 +42,6 @@ LEDGER = Kept(
     anew="A new ledger in its place would let everyone's budget start anew.",
     newest="the newest copy of the ledger",
     lost="`epsilons ledger adopt LEDGER --accept-loss`",
+    alone="`epsilons ledger adopt LEDGER --accept-loss --witness ANOTHER`",
     settling="`epsilons ledger witness {address} LEDGER`, to settle it",
 )

@@ -76,7 +76,7 @@ class Ledger(Keeping, Renewing):
 
     def _writing(self, inside: str, after: str) -> AbstractContextManager[Connection]:
         """One change: committed, then the head synced, then and only then known to the caller."""
-        return journal.keep_head(self._database, self.id, self._anchor, self._outside, inside, after)
+        return journal.keep_head(self._database, self.id, self._anchor, self._find_outside, inside, after)
 
     def _read(self, read: Callable[[Connection], _T]) -> _T:
         """One consistent view."""

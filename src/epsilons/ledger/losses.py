@@ -14,6 +14,7 @@ a second release.
 import json
 
 from epsilons.ledger import journal
+from epsilons.ledger.heads import Line
 from epsilons.ledger.journal import Head
 from epsilons.ledger.rosters import mark_lost
 from epsilons.storage.base import Connection
@@ -40,8 +41,22 @@ def read_last(connection: Connection) -> int:
     return int(json.loads(line["body"])["floor"])
 
 
-def write_off(connection: Connection, at: str, lost: Head | None, bound: int = UNKNOWN) -> None:
-    """Put a floor under every account, and say so in the journal; `lost` is the head that was reached before."""
+def read_loss(connection: Connection, line: Line) -> tuple[int, tuple[int, str]] | None:
+    """What a loss that is this line counts for, and the line that it goes on from; None if it is none."""
+    found = connection.execute("SELECT kind, body FROM journal WHERE seq = :seq", {"seq": line.seq}).fetchone()
+    if found["kind"] != "loss":
+        return None
+    body = json.loads(found["body"])
+    since = int(body.get("since", line.seq - 1))
+    left = connection.execute("SELECT hash FROM journal WHERE seq = :seq", {"seq": since}).fetchone()
+    return int(body.get("floor", UNKNOWN)), (since, str(left["hash"]))
+
+
+def write_off(connection: Connection, at: str, lost: Head | None, since: int, bound: int = UNKNOWN) -> tuple[int, str]:
+    """Put a floor under every account, and say so in the journal: its line.
+
+    `lost` is the head that was reached before, `since` the number of the last line that is left.
+    """
     if bound < 0:
         spend_all(connection)
     else:
@@ -55,7 +70,8 @@ def write_off(connection: Connection, at: str, lost: Head | None, bound: int = U
     now = {"losses": losses + 1, "floor": UNKNOWN if min(bound, floor) < 0 else floor + bound}
     connection.execute("UPDATE ledger SET losses = :losses, floor = :floor", now)
     about = None if lost is None else {"seq": lost.seq, "hash": lost.digest}
-    journal.append(connection, "loss", at, {"losses": losses + 1, "head": about, "floor": bound})
+    body = {"losses": losses + 1, "head": about, "floor": bound, "since": since}
+    return journal.append(connection, "loss", at, body)
 
 
 def spend_all(connection: Connection) -> None:

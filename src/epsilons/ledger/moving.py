@@ -16,14 +16,14 @@ from contextlib import closing
 from pathlib import Path
 
 from epsilons.errors import LedgerError
-from epsilons.ledger import journal, losses, registration, tables
+from epsilons.ledger import journal, registration, tables
 from epsilons.ledger import open as open_ledger
 from epsilons.ledger.copying import copy_rows, copy_to_file
 from epsilons.ledger.journal import now, write_time
 from epsilons.ledger.ledger import Ledger
 from epsilons.ledger.migrating import bring_up_to_date
 from epsilons.ledger.opening import OWNER, Place, find_database
-from epsilons.ledger.values import MOVED, RETIRED
+from epsilons.ledger.values import MOVED, RETIRED, NothingLostError
 from epsilons.storage import sqlite_path
 from epsilons.storage.base import Database, reach
 from epsilons.storage.files import make_folder
@@ -37,10 +37,10 @@ def back_up(ledger: Ledger, path: str) -> int:
         return journal.head(connection)[0]
 
 
-def restore(backup: str, url: str, witness: Place = None) -> tuple[Ledger, int]:
-    """Put a backup in the place of a ledger; the ledger, and what counts as spent of everyone's grant since then.
+def restore(backup: str, url: str, witness: Place = None) -> tuple[Ledger, bool]:
+    """Put a backup in the place of a ledger; the ledger, and whether anything was lost (`losses.read_last`).
 
-    -1: all of it; 0: nothing was lost. What stood there before is kept: beside the ledger, or where that is no file,
+    What stood there before is kept: beside the ledger, or where that is no file,
     beside the backup.
     """
     path = sqlite_path(url)
@@ -49,11 +49,9 @@ def restore(backup: str, url: str, witness: Place = None) -> tuple[Ledger, int]:
     else:
         _put_file(backup, url, path)
     try:
-        return open_ledger(url, witness=witness, create=False, accept_loss=True, moved=True), _read_floor(url)
-    except LedgerError as refused:
-        if "nothing was lost" not in refused.what:
-            raise
-    return open_ledger(url, witness=witness, create=False), 0
+        return open_ledger(url, witness=witness, create=False, accept_loss=True, moved=True), True
+    except NothingLostError:
+        return open_ledger(url, witness=witness, create=False), False
 
 
 def move(url: str, target: str, witness: Place = None) -> Ledger:
@@ -61,12 +59,16 @@ def move(url: str, target: str, witness: Place = None) -> Ledger:
     path = sqlite_path(target)
     if path is not None:
         make_folder(Path(path).absolute().parent)
+    with closing(find_database(target, create=True)) as there, closing(find_database(url, create=False)) as here:
+        stands, arrived = _find_id(there) is not None, _has_arrived(here, there)
+    if arrived:  # and whoever was to hear of it was interrupted
+        return open_ledger(target, witness=witness, create=False)
+    if stands:
+        raise LedgerError("Something stands at the new place already.", suggest="another address")
     with (
         closing(find_database(target, create=True)) as there,
         closing(open_ledger(url, witness=witness, create=False, moved=True)) as ledger,
     ):
-        if _find_id(there) is not None:
-            raise LedgerError("Something stands at the new place already.", suggest="another address")
         ledger.verify()
         ledger.end(MOVED)
         found = ledger.registrations(newest=True)
@@ -79,6 +81,18 @@ def move(url: str, target: str, witness: Place = None) -> Ledger:
             changed = registration.keep_paths(writing, found, there.folder or "")
             journal.append(writing, "arrive", write_time(now), changed)
     return open_ledger(target, witness=witness, create=False)
+
+
+def _has_arrived(here: Database, there: Database) -> bool:
+    """Whether the one goes on where the other one ended."""
+    with here.read() as ended, there.read() as other:
+        if not (ended.has_table(OWNER.mark) and other.has_table(OWNER.mark)):
+            return False
+        seq, digest = journal.head(ended)
+        goes_on = "SELECT 1 FROM journal WHERE seq = :next AND kind = 'arrive'"
+        after = f"SELECT hash FROM journal WHERE seq = :seq AND EXISTS ({goes_on})"
+        found = other.execute(after, {"seq": seq, "next": seq + 1}).fetchone()
+        return found is not None and bool(found["hash"] == digest)
 
 
 def retire(ledger: Ledger) -> None:
@@ -152,9 +166,3 @@ def _put_aside(path: str) -> None:
     for part in ("", "-wal", "-shm"):
         if os.path.exists(path + part):
             shutil.move(path + part, aside + part)
-
-
-def _read_floor(url: str) -> int:
-    """What the newest loss counts for."""
-    with closing(find_database(url, create=False)) as database, database.read() as connection:
-        return losses.read_last(connection)

@@ -138,9 +138,13 @@ def open_ledger(
             raise has_ended(MOVED)
         if place is not None:
             find_places().remember(place, name, note=False)
-        head, outside = _find_head(anchor, url, name), _find_outside(connection, name, address)
+        head = _find_head(anchor, url, name)
+    if accept_loss:
+        _accept_loss(database, at, head, name, address)
+    with database.read() as connection:
+        outside = _find_outside(connection, name, address)
     try:
-        return _open_checked(database, place, at, name, head, outside, adopt, accept_loss, look)
+        return _open_checked(database, place, at, name, head, outside, adopt, look)
     except BaseException:
         if outside is not None:
             outside.close()
@@ -149,19 +153,21 @@ def open_ledger(
 
 def _open_checked(
     database: Database, place: str | None, at: str, name: str, head: Anchor | None, outside: Outside | None,
-    adopt: bool, accept_loss: bool, look: bool,
+    adopt: bool, look: bool,
 ) -> tuple[str, bytes, str, Anchor | None, Outside | None]:  # fmt: skip
-    if accept_loss:
-        _accept_loss(database, at, head, outside, name)
     if outside is not None:
-        outside.check(database)
+        outside.check(database, None if head is None else head.read())
     with database.read() as connection:
-        # What a witness says is worth more than what this machine has not seen.
+        # What a witness says is worth more than what this machine has not seen, or saw before it was lost.
         if head is not None and (adopt or outside is not None) and not look:
             head.adopt(connection, name)
+        lost = None if head is None else head.get_lost(connection, name)
+        counted = lost is not None and outside is not None and outside.knows(lost)
+        if head is not None and counted and not look:
+            head.overrule(connection, name, lost)
 
     def check(connection: Connection) -> None:
-        if head is not None:
+        if head is not None and not (counted and look):
             head.check(connection, name)
 
     if look:
@@ -217,11 +223,12 @@ def set_witness(connection: Connection, at: str, name: str, salt: bytes, settled
     """Write down who keeps the head, as `witness.settle` has it, and let them begin."""
     found = witness.find_witness(settled, name, salt)
     assert found is not None
-    connection.execute("UPDATE ledger SET witness = :witness", {"witness": settled})
-    journal.append(connection, "witness", at, {"witness": settled})
     outside = Outside(found)
     try:
+        # With a line that stands, since the one that is written now may yet be taken back.
         outside.begin(connection)
+        connection.execute("UPDATE ledger SET witness = :witness", {"witness": settled})
+        journal.append(connection, "witness", at, {"witness": settled})
     except BaseException:
         outside.close()
         raise
@@ -255,26 +262,48 @@ def state_folder() -> Path:
     return state / "epsilons"
 
 
-def _accept_loss(database: Database, at: str, head: Anchor | None, outside: Outside | None, name: str) -> None:
+def _accept_loss(database: Database, at: str, head: Anchor | None, name: str, address: str | None) -> None:
+    """Write off what is lost. Where another witness is named than the ledger's, that one is lost as well."""
+    bring_up_to_date(database, at, lambda _: None)
+    with database.read() as connection:
+        settled, salt = connection.execute("SELECT witness, salt FROM ledger").fetchone()
+    if settled is not None and address is not None and not witness.is_same(address, witness.read_settled(settled)[0]):
+        anew = witness.settle(address)
+        _write_off(database, at, head, None, name, gone=True)
+        with database.write() as connection:
+            set_witness(connection, at, name, bytes(salt), anew).close()
+        return
+    outside = witness.find_outside(settled, name, bytes(salt), address)
     if head is None and outside is None:
         unknown = "It is unknown whether this ledger has lost anything."
         raise LedgerError(unknown, rule="It has no head.", suggest=Argument("witness"))
-    bring_up_to_date(database, at, lambda _: None)
+    try:
+        _write_off(database, at, head, outside, name)
+    finally:
+        if outside is not None:
+            outside.close()
+
+
+def _write_off(
+    database: Database, at: str, head: Anchor | None, outside: Outside | None, name: str, gone: bool = False
+) -> None:
+    """`gone`: its witness is, so that nobody knows whether anything was lost."""
     with database.write() as connection:
-        known, lost, bound = None, None, losses.UNKNOWN
+        known, bound, seen = None, losses.UNKNOWN, None if head is None else head.read()
+        since, lost = journal.head(connection)[0], seen
         if outside is not None:
             known, here = outside.find_lost(connection)
             bound = losses.bound_loss(connection, here, None if known is None else known.most)
             lost = None if known is None else Head(name, known.seq, known.digest)
-        elif head is not None:
+        elif head is not None and not gone:
             lost = head.find_lost(connection, name)
         if read_ending(connection) == MOVED:  # the old copy of one that is lost at its new place
             connection.execute("UPDATE ledger SET state = NULL")
             journal.append(connection, "arrive", at, {})
         begin_periods(connection, at, lost=True)  # the present one may have been used up in what is lost
-        losses.write_off(connection, at, lost, bound)
+        loss = losses.write_off(connection, at, lost, since, bound)
+    if outside is not None:
+        outside.overrule(loss, known)
     with database.read() as connection:
-        if outside is not None:
-            outside.overrule(connection, known)
         if head is not None:
-            head.overrule(connection, name)
+            head.overrule(connection, name, seen)

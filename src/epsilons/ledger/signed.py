@@ -17,7 +17,7 @@ from cryptography.exceptions import InvalidSignature
 from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey, Ed25519PublicKey
 
 from epsilons.errors import EpsilonsError
-from epsilons.ledger.heads import Line
+from epsilons.ledger.heads import Line, Row
 from epsilons.ledger.journal import to_json
 from epsilons.ledger.kept import LEDGER, Kept
 from epsilons.noise import system
@@ -64,9 +64,20 @@ class SignedWitness:
         self.address, self._key, self._ledger, self._kept = address, key, ledger, kept
         self._mine, self._http = SigningKey.of_ledger(salt), Requests(address, kept)
 
-    def read(self, seq: int | None = None) -> tuple[Line | None, Line | None]:
-        told = self._ask("read", {"seq": seq})
-        return read_line(told["head"], self._kept), read_line(told["line"], self._kept)
+    def read(self, asked: tuple[int, str] | None = None) -> tuple[Row | None, Row | None]:
+        told = self._ask("read", {"line": None if asked is None else list(asked)})
+        return self._read_row(told["head"]), self._read_row(told["line"])
+
+    def list_before(self, number: int) -> list[Row]:
+        return [row for one in self._ask("list", {"before": number})["rows"] if (row := self._read_row(one))]
+
+    def _read_row(self, given: Any) -> Row | None:
+        match given:
+            case None:
+                return None
+            case [int(number), int(seq), str(digest), int(most), int(loss)]:
+                return Row(number, seq, digest, most, loss)
+        raise unreadable(self._kept)
 
     def add(self, after: Line | None, lines: Sequence[Line], loss: bool = False) -> Line | None:
         told = self._ask("heads", {"after": after, "lines": list(lines), "loss": loss})
@@ -85,7 +96,7 @@ class SignedWitness:
             raise self._kept.error(
                 f"The answer of the witness at {self.address} is not signed by the key that the {name} names.",
                 rule=f"Heads are believed of this {name}'s witness alone.",
-                suggest="ask its operator",
+                suggest=f"ask its operator; if its key is lost for good, {self._kept.alone}",
             )
         return told
 
@@ -159,7 +170,8 @@ class Requests:
         return self._kept.silent(
             f"No answer from the witness at {self._address} within {_PATIENCE:g} s.",
             rule=self._kept.before,
-            suggest="check that it is running; the same question again goes on from there",
+            suggest="check that it is running; the same question again goes on from there; "
+            f"if it is gone for good, {self._kept.alone}",
         )
 
 
@@ -170,4 +182,8 @@ def read_line(given: Any, kept: Kept = LEDGER) -> Line | None:
     match given:
         case [int(seq), str(digest), int(most)]:
             return Line(seq, digest, most)
-    raise kept.error("The answer of a witness cannot be read.", suggest="ask its operator")
+    raise unreadable(kept)
+
+
+def unreadable(kept: Kept) -> EpsilonsError:
+    return kept.error("The answer of a witness cannot be read.", suggest="ask its operator")

@@ -50,6 +50,14 @@ class LedgerGoneError(LedgerError):
     """A ledger stood at an address, and is gone: none is made in its place in silence."""
 
 
+class NothingLostError(LedgerError):
+    """A loss was to be accepted, and the ledger stands at its head or ahead of it."""
+
+    def __init__(self) -> None:
+        stands = "This ledger stands at its head or ahead of it: nothing was lost."
+        super().__init__(stands, rule="What is lost counts as spent, for good.", suggest="open it as usual")
+
+
 class UnusableLedgerError(Unusable, LedgerError):
     """The ledger's database or its head cannot be used, whatever is asked."""
 

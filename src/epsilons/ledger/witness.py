@@ -10,6 +10,10 @@ that it signs with, so that no client can leave it out.
 
 Order of a change: commit here, then the head at the witness, then data is read. A witness that cannot be reached stops
 new charges; what was charged stays charged, and the same question goes on from there.
+
+A witness sees no journal, and takes what a client of the ledger hands it: also from one that put back an older copy,
+and made up lines to follow it. So whoever opens the ledger looks, from the last line that it has seen itself, whether
+every row of the witness is a line of the journal, or was lost and is counted there as spent (`losses`).
 """
 
 import json
@@ -18,13 +22,14 @@ import threading
 from collections.abc import Iterator, Sequence
 from typing import Protocol
 
-from epsilons.errors import Argument, EpsilonsError, LedgerError
-from epsilons.ledger import journal
-from epsilons.ledger.heads import MOST_LINES, Heads, Line
+from epsilons.errors import Argument, EpsilonsError
+from epsilons.ledger import journal, losses
+from epsilons.ledger.heads import MOST_LINES, Heads, Line, Row
+from epsilons.ledger.journal import Head
 from epsilons.ledger.kept import LEDGER, Kept
-from epsilons.ledger.values import does_not_add_up
+from epsilons.ledger.values import NothingLostError, does_not_add_up
 from epsilons.storage import split_address, sqlite_path
-from epsilons.storage.base import Connection, Database, reach
+from epsilons.storage.base import Connection, Database, reach, spread
 
 #: How addresses of tables begin.
 _TABLES = ("postgresql://", "postgres://", "sqlite:///")
@@ -35,8 +40,12 @@ class Witness(Protocol):
 
     address: str
 
-    def read(self, seq: int | None = None) -> tuple[Line | None, Line | None]:
-        """The head, and the line of this number; None where it is not known."""
+    def read(self, asked: tuple[int, str] | None = None) -> tuple[Row | None, Row | None]:
+        """The head, and the row of this line, by its number and hash; None where it is not known."""
+        ...
+
+    def list_before(self, number: int) -> list[Row]:
+        """The rows before one, newest first; some of them."""
         ...
 
     def add(self, after: Line | None, lines: Sequence[Line], loss: bool = False) -> Line | None:
@@ -79,16 +88,21 @@ def find_witness(settled: str | None, ledger: str, salt: bytes, kept: Kept = LED
     """The witness that a ledger names; `salt` is a secret of its clients, who sign by it."""
     if settled is None:
         return None
-    try:
-        known = json.loads(settled)
-        address, key = str(known["address"]), known.get("key")
-    except (ValueError, KeyError, TypeError, AttributeError):
-        raise does_not_add_up() from None
+    address, key = read_settled(settled)
     if address.startswith(_TABLES):
         return TableWitness(address, ledger)
     from epsilons.ledger.signed import SignedWitness
 
     return SignedWitness(address, str(key), ledger, salt, kept)
+
+
+def read_settled(settled: str) -> tuple[str, str | None]:
+    """The address and the key of a witness, as `settle` has them."""
+    try:
+        known = json.loads(settled)
+        return str(known["address"]), known.get("key")
+    except (ValueError, KeyError, TypeError, AttributeError):
+        raise does_not_add_up() from None
 
 
 def find_outside(
@@ -100,7 +114,7 @@ def find_outside(
         held = "none" if found is None else found.address
         what, rule = f"This {kept.name}'s witness is {held}.", f"It is a term of the {kept.name}, for all its clients."
         raise kept.wrong(what, rule=rule, suggest=kept.settling.format(address=address))
-    return None if found is None else Outside(found, kept)
+    return None if found is None else Outside(found, kept, settled)
 
 
 class TableWitness:
@@ -109,8 +123,11 @@ class TableWitness:
     def __init__(self, address: str, ledger: str) -> None:
         self.address, self._ledger, self._heads = address, ledger, Heads(address)
 
-    def read(self, seq: int | None = None) -> tuple[Line | None, Line | None]:
-        return self._heads.read(self._ledger, seq)
+    def read(self, asked: tuple[int, str] | None = None) -> tuple[Row | None, Row | None]:
+        return self._heads.read(self._ledger, asked)
+
+    def list_before(self, number: int) -> list[Row]:
+        return self._heads.list_before(self._ledger, number)
 
     def add(self, after: Line | None, lines: Sequence[Line], loss: bool = False) -> Line | None:
         return self._heads.add(self._ledger, after, lines, loss)
@@ -122,27 +139,43 @@ class TableWitness:
 class Outside:
     """The head that a witness keeps, and the chain of this ledger held to it."""
 
-    def __init__(self, witness: Witness, kept: Kept = LEDGER) -> None:
+    def __init__(self, witness: Witness, kept: Kept = LEDGER, settled: str | None = None) -> None:
         self._witness, self._kept, self._turn = witness, kept, threading.Lock()
+        #: What the ledger keeps of its witness.
+        self.settled = settled
         #: The newest line that is known to stand at the witness.
         self._known: Line | None = None
 
     def close(self) -> None:
         self._witness.close()
 
-    def check(self, database: Database) -> None:
-        """Raise unless the witness's head is an ancestor of the chain."""
+    def check(self, database: Database, seen: Head | None = None) -> Line:
+        """The witness's head; refused unless what it knows since the line that was `seen` is in the chain, or counted.
+
+        Without such a line, or where the witness does not know it, that is all that it knows.
+        """
         # Asked first, and only then looked at: what it knows was committed before.
-        self._known = self._read()
+        head, line = self._witness.read(None if seen is None else (seen.seq, seen.digest))
+        if head is None:
+            raise self._unknown()
         with database.read() as connection:
-            self._hold(connection, self._known)
+            if not self._is_counted(connection, head, line):
+                raise self._behind()
+        self._known = head.line
+        return head.line
+
+    def knows(self, line: Head) -> bool:
+        """Whether this was a line of the ledger once: if it is none now, and the head is, its loss was counted."""
+        return self._witness.read((line.seq, line.digest))[1] is not None
 
     def begin(self, connection: Connection) -> None:
         """Let the witness know of a ledger that it did not know."""
         self._known = self._witness.add(None, [Line(*journal.head(connection), 0)])
-        if self._known is None:
+        head, _ = self._witness.read()
+        if self._known is None or head is None:
             raise self._refused()
-        self._hold(connection, self._known)
+        if not self._is_counted(connection, head):
+            raise self._behind()
 
     def advance(self, database: Database, least: int) -> None:
         """Hand over what was added to the chain, link by link; the head has reached `least` when this returns.
@@ -150,7 +183,7 @@ class Outside:
         Another client may be quicker, with lines of this chain, or of another, which is refused.
         """
         with self._turn:
-            known = self._known or self._read()
+            known = self._known or self.check(database)
             while True:
                 with database.read() as connection:  # newer than what the witness knows
                     self._hold(connection, known)
@@ -170,24 +203,51 @@ class Outside:
 
         Refuses where nothing was lost. A witness that does not know the ledger has lost its own store.
         """
-        last, digest = journal.head(connection)
-        head, line = self._witness.read(last)
-        if head is not None and _stands(connection, head):
-            raise LedgerError("This ledger stands at its head or ahead of it: nothing was lost.", suggest="open it")
-        return head, line.most if line is not None and line.digest == digest else None
+        head, line = self._witness.read(journal.head(connection))
+        if head is not None and self._is_counted(connection, head):
+            raise NothingLostError
+        known = line is not None and self._is_counted(connection, line)
+        return None if head is None else head.line, line.most if line is not None and known else None
 
-    def overrule(self, connection: Connection, lost: Line | None) -> None:
+    def overrule(self, loss: tuple[int, str], lost: Line | None) -> None:
         """The head after a loss was accepted and written down; what was lost still counts."""
-        line = Line(*journal.head(connection), 0 if lost is None else lost.most)
+        line = Line(*loss, 0 if lost is None else lost.most)
         self._known = self._witness.add(lost, [line], loss=True)
         if self._known != line:
             raise self._behind()
 
-    def _read(self) -> Line:
-        head, _ = self._witness.read()
-        if head is None:
-            raise self._unknown()
-        return head
+    def _is_counted(self, connection: Connection, head: Row, seen: Row | None = None) -> bool:
+        """Whether every row up to this one is a line of the journal, or is counted there as lost; `seen` was, before.
+
+        Rows are followed from the newest one. Before one that says a loss, or that goes back, those are passed over
+        that came after the line which that loss goes on from.
+        """
+        if not _stands(connection, head):
+            return False
+        earlier, left = list[Row](), None
+        while head.number > (1 if seen is None else seen.number):
+            if not earlier:
+                earlier = self._witness.list_before(head.number)
+                standing = _find_standing(connection, earlier)
+            if not earlier or earlier[0].number != head.number - 1:
+                return False
+            row = earlier.pop(0)
+            if left is None and (head.loss or row.seq >= head.seq):
+                loss = losses.read_loss(connection, head.line)
+                if loss is None:
+                    return False
+                counts, since = loss
+                if counts < 0:  # everything
+                    return True
+                _, left = self._witness.read(since)
+                if left is None or left.number >= head.number or head.most - left.most > counts:
+                    return False
+            if left == row:
+                left = None
+            if row.most > head.most or (left is None and row not in standing):
+                return False
+            head = row
+        return True
 
     def _hold(self, connection: Connection, head: Line) -> None:
         if not _stands(connection, head):
@@ -203,7 +263,7 @@ class Outside:
         return self._kept.error(
             f"The witness at {self._witness.address} does not know this {self._kept.name}.",
             rule=f"Only its head shows whether an older copy of the {self._kept.name} was put back.",
-            suggest=f"the witness with its own store; if that is lost, {self._kept.lost}",
+            suggest=f"the witness with its own store; if that is lost for good, {self._kept.alone}",
         )
 
     def _refused(self) -> EpsilonsError:
@@ -222,6 +282,13 @@ class Outside:
         )
 
 
-def _stands(connection: Connection, head: Line) -> bool:
+def _stands(connection: Connection, head: Line | Row) -> bool:
     line = connection.execute("SELECT hash FROM journal WHERE seq = :seq", {"seq": head.seq}).fetchone()
     return line is not None and bool(line["hash"] == head.digest)
+
+
+def _find_standing(connection: Connection, rows: Sequence[Row]) -> set[Row]:
+    """Those that are lines of the journal."""
+    which, values = spread("seq", {row.seq for row in rows})
+    found = dict(map(tuple, connection.execute(f"SELECT seq, hash FROM journal WHERE seq IN ({which})", values)))
+    return {row for row in rows if found.get(row.seq) == row.digest}

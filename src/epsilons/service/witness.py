@@ -2,7 +2,8 @@
 
     GET  /v1/openapi.json           this list, as OpenAPI has it
     GET  /v1/key                    the key it signs with
-    POST /v1/ledgers/{id}/read      the head of a ledger, and the line of a number if it is asked for
+    POST /v1/ledgers/{id}/read      the head of a ledger, and the row of a line if it is asked for
+    POST /v1/ledgers/{id}/list      the rows before a number, newest first
     POST /v1/ledgers/{id}/heads     the next lines of a ledger, after the head that the sender knows
 
 What is sent is signed by the ledger's own key, which the first head names; what is answered is signed by the witness,
@@ -32,7 +33,7 @@ LOG = "epsilons.witness"
 MOST_BYTES, SECONDS = 1 << 20, 10.0
 ROOM = 256, 24 << 20
 _LEDGER = "/v1/ledgers/(?P<ledger>[0-9a-f]{32})"
-_ROUTE = re.compile(f"{_LEDGER}/(read|heads)")
+_ROUTE = re.compile(f"{_LEDGER}/(read|list|heads)")
 _HASH = re.compile("[0-9a-f]{64}")
 
 
@@ -101,14 +102,18 @@ class WitnessApp:
         asked = read_signed(content, key) if isinstance(key, str) else None
         if asked is None or asked.get("ledger") != ledger or not isinstance(asked.get("nonce"), str):
             return problem(401, "The request is not signed for this ledger.", "told, signature and key (Ed25519).")
-        told: dict[str, Any] = {"ledger": ledger, "nonce": asked["nonce"], "head": None, "line": None}
-        if route == "read":
-            seq = asked.get("seq")
-            if seq is not None and not _is_number(seq):
-                return problem(422, "This is no number of a line.")
-            told["head"], told["line"] = self._heads.read(ledger, seq)
+        told: dict[str, Any] = {"ledger": ledger, "nonce": asked["nonce"]}
+        if route == "list":
+            if not _is_number(asked.get("before")):
+                return problem(422, "This is no number of a row.")
+            told["rows"] = self._heads.list_before(ledger, asked["before"])
             return as_json(self._key.sign(told))
         try:
+            if route == "read":
+                line = asked.get("line")
+                wanted = None if line is None else _read_line([*line, 0])[:2]
+                told["head"], told["line"] = self._heads.read(ledger, wanted)
+                return as_json(self._key.sign(told))
             after = None if asked["after"] is None else _read_line(asked["after"])
             lines = [_read_line(one) for one in asked["lines"]]
         except (KeyError, TypeError, ValueError):
@@ -129,7 +134,12 @@ def describe_ways() -> dict[str, Any]:
         ("GET", PLACE, describe_way("openapi", "This document.")),
         ("GET", "/v1/key", describe_way("key", "The key it signs with.")),
     ]
-    for name, about in (("read", "The head of a ledger, and a line if asked for."), ("heads", "Its next lines.")):
+    of_a_ledger = {
+        "read": "The head of a ledger, and a line if asked for.",
+        "list": "The rows before one.",
+        "heads": "Its next lines.",
+    }
+    for name, about in of_a_ledger.items():
         way = describe_way(name, about, list_parts(_LEDGER), body=body, who="Signed by the ledger's own key.")
         ways.append(("POST", f"{_LEDGER}/{name}", way))
     return describe_service("epsilons witness", ways, {"Signed": signed}, {})

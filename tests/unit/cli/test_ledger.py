@@ -261,13 +261,13 @@ def test_a_loss_is_accepted_on_purpose_only(
     assert f"{unsaid}Say --yes" in " ".join(run(capsys, "adopt", url, "--accept-loss", status=2).split())
     assert app.main(["ledger", "adopt", url, "--accept-loss", "--yes"]) == 0
     told = capsys.readouterr()
-    assert "everybody's grant counts as spent" in told.out
+    assert "Everyone's grant counts as spent" in told.out
     assert f"{unsaid}Ask them again, also those who were told that they had withdrawn." in " ".join(told.err.split())
     assert [level["left"] for level in run(capsys, "show", url, "--json")["levels"]] == [0, 0]
     assert "nothing was lost" in run(capsys, "adopt", url, "--accept-loss", "--yes", status=7)
     (head,) = (tmp_path / "another machine" / "epsilons" / "ledgers").glob("*.json")
     head.write_text(json.dumps(json.loads(head.read_text()) | {"seq": 99}))
-    assert "everybody's grant counts as spent" in run(capsys, *hinted(capsys, "show", url))
+    assert "Everyone's grant counts as spent" in run(capsys, *hinted(capsys, "show", url))
 
 
 def test_the_ledger_is_named_somehow(

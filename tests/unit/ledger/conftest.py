@@ -10,9 +10,13 @@ from pathlib import Path
 import pytest
 
 import epsilons.ledger
+from epsilons.ledger import signed
+from epsilons.ledger.heads import Heads
 from epsilons.ledger.ledger import Ledger
+from epsilons.service.witness import WitnessApp, begin
 from support.ledger_servers import fresh
 from support.ledgers import Ask, key
+from support.witnesses import ADDRESS, Clients, Direct
 
 
 @pytest.fixture(params=["memory", "sqlite", pytest.param("postgresql", marks=pytest.mark.integration)])
@@ -52,3 +56,25 @@ def ask(ledger: Ledger) -> Ask:
         return held.number
 
     return asking
+
+
+@pytest.fixture
+def service(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[WitnessApp]:
+    store = Heads(f"sqlite:///{tmp_path}/witness.store")
+    app = WitnessApp(store, begin(store, tmp_path / "witness.key"))
+    monkeypatch.setattr(signed, "Requests", Direct)
+    monkeypatch.setattr(Direct, "apps", {ADDRESS: app})
+    yield app
+    store.close()
+
+
+@pytest.fixture(params=["service", pytest.param("table", marks=pytest.mark.integration)])
+def clients(request: pytest.FixtureRequest, lasting: str, tmp_path: Path) -> Iterator[Clients]:
+    if request.param == "service":
+        request.getfixturevalue("service")
+        kept = ADDRESS
+    else:
+        kept = fresh(request.getfixturevalue("postgres_server"))
+    made = Clients(lasting, tmp_path, kept)
+    yield made
+    made.close()

@@ -17,6 +17,7 @@ from epsilons.errors import LedgerError
 from epsilons.ledger import moving
 from epsilons.ledger.ledger import Ledger
 from epsilons.storage.base import watchers
+from support.ledger_copies import restore
 from support.ledger_recount import balances
 from support.ledgers import key, nano, person
 
@@ -26,7 +27,7 @@ class Site:
 
     def __init__(self, folder: Path, witness: str | None) -> None:
         self.folder, self.url = folder, f"sqlite:///{folder}/a.ledger"
-        self.backup = str(folder / "a.backup")
+        self.backup, self.witness = str(folder / "a.backup"), witness
         with closing(epsilons.ledger.open(self.url, witness=witness)) as book:
             book.settle_terms("absent", 1)
             book.enroll([person("ann"), person("bob")], [nano("1"), None])
@@ -61,7 +62,7 @@ def test_a_restored_backup_costs_what_came_after_it(site: Site, tmp_path: Path) 
     assert site.back_up() > 3
     assert stat.S_IMODE((tmp_path / "a.backup").stat().st_mode) == 0o600
     site.ask("after", Fraction(2, 10))
-    book, cost = moving.restore(site.backup, site.url)
+    book, cost = restore(site.backup, site.url)
     with closing(book):
         if (tmp_path / "w.store").exists():
             assert cost == nano("0.2")
@@ -80,9 +81,19 @@ def test_a_restored_backup_costs_what_came_after_it(site: Site, tmp_path: Path) 
 def test_a_backup_of_the_newest_state_costs_nothing(site: Site) -> None:
     site.ask("before")
     site.back_up()
-    book, cost = moving.restore(site.backup, site.url)
+    book, cost = restore(site.backup, site.url)
     with closing(book):
-        assert (cost, book.remaining().nano) == (0, {nano("1"): nano("0.9")})
+        assert (cost, book.remaining().nano) == (None, {nano("1"): nano("0.9")})
+
+
+def test_words_are_lost_even_where_nothing_was_charged(site: Site) -> None:
+    site.back_up()
+    with closing(site.open()) as book:
+        book.withdraw([person("ann")])
+    book, cost = restore(site.backup, site.url)
+    with closing(book):
+        assert cost == (0 if site.witness else -1)
+        assert [line["kind"] for line in book.export()][-1] == "loss"
 
 
 def test_a_ledger_that_does_not_add_up_goes_on_from_its_backup(site: Site) -> None:
@@ -94,9 +105,9 @@ def test_a_ledger_that_does_not_add_up_goes_on_from_its_backup(site: Site) -> No
             connection.execute("UPDATE cohorts SET spent = 0")
         with pytest.raises(LedgerError, match="does not add up"):
             book.verify()
-    book, cost = moving.restore(site.backup, site.url)
+    book, cost = restore(site.backup, site.url)
     with closing(book):
-        assert cost != 0
+        assert cost
         assert (book.remaining().nano[nano("1")]) <= nano("0.7")
         book.verify()
 
@@ -106,7 +117,7 @@ def test_a_lost_file_is_restored(site: Site, tmp_path: Path) -> None:
     site.ask("after")
     for part in tmp_path.glob("a.ledger*"):
         part.unlink()
-    book, cost = moving.restore(site.backup, site.url)
+    book, cost = restore(site.backup, site.url)
     with closing(book):
         assert cost in (-1, nano("0.1"))
         book.verify()
@@ -177,7 +188,7 @@ def test_a_ledger_that_is_lost_at_its_new_place_goes_on_from_the_old_copy(site: 
         book.mark_read(book.reserve(key("after"), may.nano, epoch=may.epoch, kind="count").number)
     for part in tmp_path.glob("b.ledger*"):
         part.unlink()
-    book, cost = moving.restore(str(tmp_path / "a.ledger"), f"sqlite:///{tmp_path}/c.ledger")
+    book, cost = restore(str(tmp_path / "a.ledger"), f"sqlite:///{tmp_path}/c.ledger")
     with closing(book):
         bounded = (tmp_path / "w.store").exists()
         assert cost == (nano("0.2") if bounded else -1)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 import os
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from fractions import Fraction
 from pathlib import Path
 from typing import Any
@@ -14,69 +14,13 @@ import pytest
 import epsilons.ledger
 from epsilons.errors import BudgetExceeded, LedgerError, ProtocolError
 from epsilons.ledger import heads, signed, witness
-from epsilons.ledger.heads import Heads, Line
-from epsilons.ledger.ledger import Ledger
+from epsilons.ledger.heads import Heads, Line, Row
 from epsilons.service.witness import WitnessApp, begin
 from epsilons.storage.base import watchers
 from support.ledger_copies import copied, put_back
 from support.ledger_recount import balances
-from support.ledger_servers import fresh
 from support.ledgers import key, nano, person
-from support.witnesses import Direct, call, running
-
-ADDRESS = "http://127.0.0.1:1"
-
-
-@pytest.fixture
-def service(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[WitnessApp]:
-    store = Heads(f"sqlite:///{tmp_path}/witness.store")
-    app = WitnessApp(store, begin(store, tmp_path / "witness.key"))
-    monkeypatch.setattr(signed, "Requests", Direct)
-    monkeypatch.setattr(Direct, "apps", {ADDRESS: app})
-    yield app
-    store.close()
-
-
-class Clients:
-    """A ledger, and clients of it who each keep a head of their own."""
-
-    def __init__(self, address: str, folder: Path, kept: str) -> None:
-        self.address, self._folder = address, folder
-        self._books: list[Ledger] = []
-        book = self.open("steward", witness=kept)
-        book.settle_terms("absent", 1)
-        book.enroll([person("ann"), person("bob")], [nano("1"), None])
-
-    def open(self, who: str, **more: Any) -> Ledger:
-        """As a user who has a state directory of their own."""
-        with pytest.MonkeyPatch.context() as patch:
-            patch.setenv("XDG_STATE_HOME", str(self._folder / who))
-            self._books.append(epsilons.ledger.open(self.address, **more))
-        return self._books[-1]
-
-    def close(self) -> None:
-        while self._books:
-            self._books.pop().close()
-
-
-@pytest.fixture(params=["service", pytest.param("table", marks=pytest.mark.integration)])
-def clients(request: pytest.FixtureRequest, lasting: str, tmp_path: Path) -> Iterator[Clients]:
-    if request.param == "service":
-        request.getfixturevalue("service")
-        kept = ADDRESS
-    else:
-        kept = fresh(request.getfixturevalue("postgres_server"))
-    made = Clients(lasting, tmp_path, kept)
-    yield made
-    made.close()
-
-
-def ask(book: Ledger, name: str, share: Fraction = Fraction(1, 10)) -> int:
-    may = book.allowance(share)
-    held = book.reserve(key(name), may.nano, epoch=may.epoch, kind="count")
-    book.mark_read(held.number)
-    book.store(held.number, name.encode())
-    return held.number
+from support.witnesses import ADDRESS, Clients, Direct, ask, call, running
 
 
 def test_a_backup_restored_is_refused_to_every_client(clients: Clients) -> None:
@@ -203,6 +147,46 @@ def test_nothing_is_accepted_where_nothing_was_lost(clients: Clients) -> None:
         clients.open("one", accept_loss=True)
 
 
+def test_who_had_it_open_is_held_to_a_witness_that_is_named_later(tmp_path: Path, lasting: str) -> None:
+    """Before, whoever had the ledger open charged on without it: 1.8 of 1.0 were spent after a rollback."""
+    clients = Clients(lasting, tmp_path, None)
+    one, two = (clients.open(who, adopt=True) for who in ("one", "two"))
+    one.set_witness(f"sqlite:///{tmp_path}/w.store")
+    kept = copied(clients.address)
+    ask(two, "nearly all", Fraction(9, 10))
+    put_back(clients.address, kept)
+    for book in (one, two):
+        with pytest.raises(LedgerError, match=r"older than its (witness|last)"):
+            ask(book, "again", Fraction(9, 10))
+    with pytest.raises(LedgerError, match="older than its witness"):
+        clients.open("new")
+    clients.close()
+
+
+def test_a_witness_that_was_all_but_settled_is_settled_by_the_next_attempt(tmp_path: Path, lasting: str) -> None:
+    """The process ends when the witness has a line, and the ledger knows of no witness yet."""
+    clients = Clients(lasting, tmp_path, None)
+    book, kept = clients.open("steward"), f"sqlite:///{tmp_path}/w.store"
+
+    class EndsError(Exception):
+        pass
+
+    def end(place: str) -> None:
+        if place == "enrolling":
+            raise EndsError
+
+    watchers.append(end)
+    try:
+        with pytest.raises(EndsError):
+            book.set_witness(kept)
+    finally:
+        watchers.remove(end)
+    ask(book, "goes on")
+    book.set_witness(kept)
+    ask(clients.open("new"), "and on")
+    clients.close()
+
+
 # The service ---------------------------------------------------------------------------------------------------------
 
 
@@ -280,8 +264,9 @@ def test_heads_of_a_ledger_are_taken_of_its_clients_alone(service: WitnessApp, t
     clients = Clients(f"sqlite:///{tmp_path}/a.ledger", tmp_path, ADDRESS)
     book = clients.open("one")
     stranger = signed.SignedWitness(ADDRESS, service._key.public, book.id, b"not the salt")
-    head, _ = stranger.read()
-    assert head is not None
+    row, _ = stranger.read()
+    assert row is not None
+    head = row.line
     assert stranger.add(head, [Line(head.seq + 1, "0" * 64, head.most)]) == head
     assert stranger.add(head, [Line(1, "0" * 64, head.most)], loss=True) == head
     ask(book, "goes on")
@@ -340,8 +325,10 @@ def test_heads_go_forward_only(tmp_path: Path) -> None:
     assert add(three, [two], loss=True) == three  # nor by a loss
     lost = Line(2, "5" * 64, 30)
     assert add(three, [lost], loss=True) == lost
-    assert store.read("a", 3) == (lost, three)
-    assert store.read("b", 3) == (None, None)
+    assert store.read("a", (3, three.digest)) == (Row(4, *lost, 1), Row(3, *three, 0))
+    assert store.read("a", (3, lost.digest)) == (Row(4, *lost, 1), None)
+    assert [row.line for row in store.list_before("a", 4)] == [three, two, one]
+    assert store.read("b", (3, three.digest)) == (None, None)
     assert add(lost, [Line(n, "6" * 64, 30) for n in range(3, 3 + heads.MOST_LINES + 1)]) == lost
     store.close()
 

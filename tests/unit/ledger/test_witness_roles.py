@@ -24,8 +24,8 @@ def test_clients_may_only_add_and_read_rows(postgres_server: str) -> None:
     with closing(Heads(address.replace("://postgres:@", f"://{role}:@"))) as client:
         assert client.add("a", None, [one]) == one
         assert client.add("a", one, [two]) == two
-        assert client.read("a", 1) == (two, one)
+        assert [row and row.line for row in client.read("a", (1, one.digest))] == [two, one]
         for change in ("UPDATE heads SET seq = 1", "DELETE FROM heads", "DROP TABLE heads"):
             with pytest.raises(EpsilonsError, match="refused"), client.database.write() as connection:
                 connection.execute(change)
-        assert client.read("a") == (two, None)
+        assert [row.line for row in client.list_before("a", 3)] == [two, one]

@@ -111,7 +111,9 @@ def attack_witness(folder: Path, examples: int, **how: Any) -> Counter[tuple[str
     ledger, first = "1" * 32, Line(1, "0" * 64, 0)
     assert heads.add(ledger, None, [first], key=SigningKey(b"1" * 32).public)
     found = attack(read_document(app), lambda sent: call(app, sent), examples, {"ledger": ledger}, **how)
-    assert heads.read(ledger)[0] == first
+    head, _ = heads.read(ledger)
+    assert head is not None
+    assert head.line == first
     heads.close()
     return found
 

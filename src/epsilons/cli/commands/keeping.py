@@ -9,10 +9,11 @@ from typing import Any
 
 import click
 
-from epsilons.cli.ledgers import UNSAID, find_address, on_a_ledger, open_ledger, open_verified
+from epsilons.cli.ledgers import UNSAID, find_address, on_a_ledger, open_ledger, open_verified, tell_loss
 from epsilons.cli.output import note, print_json, write
 from epsilons.storage import show_address
 
+_NOTHING = {"counts_as_spent": 0.0, "everything": False}
 _BACK_UP = "python -c \"from epsilons import ledger; \\\n    ledger.open('sqlite:///try.ledger').copy('try.backup')\""
 
 
@@ -49,18 +50,13 @@ def restore(file: str, as_json: bool, yes: bool, place: str | None, named: str |
         if not sys.stdin.isatty():
             raise click.UsageError(f"What came after the backup will count as spent. {UNSAID} Say --yes as well.")
         click.confirm(f"What came after the backup will count as spent. {UNSAID} Go on?", abort=True, err=True)
-    ledger, cost = restore(os.path.abspath(file), find_address(place, named)[0], anchor)
+    ledger, lost = restore(os.path.abspath(file), find_address(place, named)[0], anchor)
     with closing(ledger):
-        done, terms = ledger.verify(), ledger.terms()
-    amount = None if cost < 0 else cost / 1e9 if terms is None else terms.counted.amount(cost)
-    document = {"ledger": ledger.id, "entries": done.entries, "counts_as_spent": amount, "everything": cost < 0}
-    counts = (
-        "Everyone's grant counts as spent, until they consent anew."
-        if cost < 0
-        else (f"Of everyone's grant {amount:g} more counts as spent." if cost else "Nothing was lost.")
-    )
-    print_json(document) if as_json else write(f"Restored. {counts}")
-    if cost:
+        done = ledger.verify()
+        known, told = tell_loss(ledger) if lost else (_NOTHING, "Nothing was lost.")
+    document = {"ledger": ledger.id, "entries": done.entries, **known}
+    print_json(document) if as_json else write(f"Restored. {told}")
+    if lost:
         note(f"{UNSAID} Ask them again, also those who were told that they had withdrawn.")
 
 

@@ -15,7 +15,7 @@ import click
 
 from epsilons.cli.commands import keeping
 from epsilons.cli.errors import Group
-from epsilons.cli.ledgers import UNSAID, find_address, on_a_ledger, open_ledger, open_to_read, open_verified
+from epsilons.cli.ledgers import UNSAID, find_address, on_a_ledger, open_ledger, open_to_read, open_verified, tell_loss
 from epsilons.cli.output import (
     describe_answer,
     note,
@@ -233,23 +233,29 @@ def export(as_json: bool, output: str | None, **where: Any) -> None:
 
 @command.command()
 @on_a_ledger("adopt try.ledger")
-@click.option("--accept-loss", is_flag=True, help="The newest records are gone: count everyone's grant as spent.")
+@click.option(
+    "--accept-loss",
+    is_flag=True,
+    help="Records are gone, or the witness: count what may have been charged.",
+)
 @click.option("--yes", is_flag=True, help="Do not ask before accepting a loss.")
 def adopt(as_json: bool, accept_loss: bool, yes: bool, **where: Any) -> None:
     """Take a ledger as it is where no head is known: on another machine, or after a move.
 
-    A head that is known is never overruled, unless the loss of the newest records is accepted: then everyone's grant
-    counts as fully spent, for good, and the journal says so. What people said since this copy was made, levels and
-    withdrawals, is lost with those records: they have to be asked again.
+    A head that is known is never overruled, unless the loss of the newest records is accepted: then what they can have
+    charged counts as spent, as far as a witness knows it, else everyone's grant, and the journal says so. What people
+    said since this copy was made, levels and withdrawals, is lost with those records: they have to be asked again.
+    Where the witness itself is gone for good, --witness names another one, and everyone's grant counts as spent.
     """
     if accept_loss and not yes:
         if not sys.stdin.isatty():
-            raise click.UsageError(f"Accepting a loss spends everybody's grant for good. {UNSAID} Say --yes as well.")
-        click.confirm(f"Everybody's grant will count as fully spent, for good. {UNSAID} Go on?", abort=True, err=True)
+            raise click.UsageError(f"What is lost counts as spent, for good. {UNSAID} Say --yes as well.")
+        click.confirm(f"What is lost will count as spent, for good. {UNSAID} Go on?", abort=True, err=True)
     with closing(open_ledger(**where, adopt=not accept_loss, accept_loss=accept_loss)) as ledger:
         done = ledger.verify()
-    document = {"ledger": ledger.id, "entries": done.entries, "head": done.head, "accepted_loss": accept_loss}
-    what = "Loss accepted: everybody's grant counts as spent." if accept_loss else "Adopted."
+        cost, told = tell_loss(ledger) if accept_loss else ({}, "")
+    document = {"ledger": ledger.id, "entries": done.entries, "head": done.head, "accepted_loss": accept_loss, **cost}
+    what = f"Loss accepted. {told}" if accept_loss else "Adopted."
     print_json(document) if as_json else write(f"{what} The head is line {done.entries}: {done.head}")
     if accept_loss:
         note(f"{UNSAID} Ask them again, also those who were told that they had withdrawn.")
