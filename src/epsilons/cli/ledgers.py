@@ -8,6 +8,7 @@ import shutil
 import tempfile
 from collections.abc import Callable, Iterator
 from contextlib import closing, contextmanager
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import click
@@ -23,6 +24,8 @@ if TYPE_CHECKING:
 MAKE = "python -c \"from epsilons import ledger; ledger.open('sqlite:///try.ledger')\""
 UNSAID = "What people said since this copy was made, levels and withdrawals, is lost, too."
 _ADDRESS = "An address (sqlite:///people.ledger, postgresql://host/database), a file, or a dataset file that names one."
+#: How often a file that others write is copied before that is given up.
+_TRIES = 100
 _PLACES = (
     click.argument("place", metavar="[LEDGER]", required=False),
     click.option("--ledger", "named", metavar="LEDGER", envvar="EPSILONS_LEDGER", show_envvar=True, help=_ADDRESS),
@@ -60,11 +63,26 @@ def open_to_read(place: str | None, named: str | None, anchor: str | None) -> It
             yield opened
         return
     with tempfile.TemporaryDirectory() as folder:  # its owner's alone
-        for part in ("", "-wal"):
-            if os.path.exists(path + part):
-                shutil.copyfile(path + part, os.path.join(folder, f"ledger{part}"))
+        _copy_as_it_stands(path, os.path.join(folder, "ledger"))
         with closing(ledger.open(f"sqlite:///{folder}/ledger", witness=False, create=False, look=True)) as opened:
             yield opened
+
+
+def _copy_as_it_stands(path: str, copy: str) -> None:
+    """A ledger with its log: begun anew if the log was written back meanwhile, since the two would not fit."""
+    from epsilons.ledger.opening import OWNER
+
+    for _ in range(_TRIES):
+        before = os.stat(path)
+        shutil.copyfile(path, copy)
+        try:
+            shutil.copyfile(f"{path}-wal", f"{copy}-wal")
+        except FileNotFoundError:
+            Path(f"{copy}-wal").unlink(missing_ok=True)
+        after = os.stat(path)
+        if (before.st_ino, before.st_size, before.st_mtime_ns) == (after.st_ino, after.st_size, after.st_mtime_ns):
+            return
+    raise OWNER.refused()
 
 
 def _may_write(path: str) -> bool:

@@ -10,7 +10,6 @@ it again. A ledger that is retired takes no more questions; what it says stays r
 """
 
 import os
-import shutil
 import tempfile
 from contextlib import closing
 from pathlib import Path
@@ -105,7 +104,7 @@ def _put_file(backup: str, url: str, path: str) -> None:
     if os.path.exists(path) and os.path.getsize(path):
         with closing(find_database(url, create=False)) as there:
             _check_same(backup, there)
-        _put_aside(path)
+    _put_aside(path)
     beside = f"{path}.restoring"
     Path(beside).unlink(missing_ok=True)
     with closing(_open_file(backup)) as database:
@@ -157,12 +156,13 @@ def _open_file(path: str) -> Database:
 
 def _find_free(path: str) -> str:
     """A name for what was replaced."""
-    return next(name for n in range(1, 1 << 20) if not os.path.lexists(name := f"{path}.replaced-{n}"))
+    names = (f"{path}.replaced-{n}" for n in range(1, 1 << 20))
+    return next(name for name in names if not any(os.path.lexists(name + part) for part in ("", "-wal")))
 
 
 def _put_aside(path: str) -> None:
-    """What stands there, with its log, under a name that is free."""
+    """What stands there, with its log, under a name that is free; also a log that was left alone."""
     aside = _find_free(path)
     for part in ("", "-wal", "-shm"):
         if os.path.exists(path + part):
-            shutil.move(path + part, aside + part)
+            os.rename(path + part, aside + part)

@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import re
 import shlex
+import shutil
 import sqlite3
 import sys
 from contextlib import closing
@@ -358,3 +359,25 @@ def test_who_may_only_read_a_ledger_can_verify_it(
     assert now == before
     # An older copy is refused to auditors, too.
     assert "older than its witness" in run(capsys, "verify", f"sqlite:///{backup}", status=7)
+
+
+def test_who_may_only_read_verifies_one_state_of_a_ledger_in_use(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """Whoever writes may write the log back between the file and its log are copied: the two would not fit."""
+    url = f"sqlite:///{tmp_path}/a.ledger"
+    monkeypatch.setattr("epsilons.cli.ledgers._may_write", lambda path: False)
+    copyfile, written = shutil.copyfile, list[str]()
+    with closing(epsilons.ledger.open(url)) as book:
+        book.settle_terms("absent", 1)
+
+        def copy(path: str, there: str) -> None:
+            copyfile(path, there)
+            if not path.endswith("-wal") and len(written) < 80:
+                for n in range(40):
+                    written.append(f"office {len(written)} {n}")
+                    book.set_quota(written[-1], questions=3)
+                book._database.forget()
+
+        monkeypatch.setattr(shutil, "copyfile", copy)
+        assert "The ledger adds up" in run(capsys, "verify", url)

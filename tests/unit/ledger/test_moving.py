@@ -86,6 +86,24 @@ def test_a_backup_of_the_newest_state_costs_nothing(site: Site) -> None:
         assert (cost, book.remaining().nano) == (None, {nano("1"): nano("0.9")})
 
 
+def test_a_log_that_an_interrupted_restore_left_is_no_part_of_the_backup(site: Site, tmp_path: Path) -> None:
+    site.ask("before")
+    site.back_up()
+    with closing(site.open()) as book:  # its log is not written back while it is open
+        site.ask("after", Fraction(2, 10))
+        assert (tmp_path / "a.ledger-wal").stat().st_size
+        shutil.copy(tmp_path / "a.ledger-wal", tmp_path / "log")
+        assert book.history()
+    (tmp_path / "a.ledger").rename(tmp_path / "a.ledger.replaced-1")
+    shutil.move(tmp_path / "log", tmp_path / "a.ledger-wal")
+    book, cost = restore(site.backup, site.url)
+    with closing(book):
+        assert cost == (nano("0.2") if site.witness else -1)
+        assert len(book.history()) == 1
+        book.verify()
+    assert (tmp_path / "a.ledger.replaced-2-wal").exists()
+
+
 def test_words_are_lost_even_where_nothing_was_charged(site: Site) -> None:
     site.back_up()
     with closing(site.open()) as book:
