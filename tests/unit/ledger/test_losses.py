@@ -165,7 +165,7 @@ def book(tmp_path: Path) -> Iterator[Ledger]:
 
 def write_off(book: Ledger, bound: int) -> None:
     with book._writing("", "") as connection:
-        losses.write_off(connection, journal.write_time(book._clock), None, bound)
+        losses.write_off(connection, journal.write_time(book._clock), None, journal.head(connection)[0], bound)
 
 
 def test_a_bounded_loss_costs_everyone_so_much(book: Ledger) -> None:
