@@ -4,13 +4,14 @@ Start with `values` (what is handed out) and `ledger` (the class, and the order 
 `registration`; whose word holds is decided in `consent`; `keeping`, `copying` and `moving` make backups, and take a
 ledger elsewhere; `paths` lets files move along with a ledger, `places` remembers which ledger stood where. A question
 passes `checks` (what may enter), `statements` (what the tables say, and what changes a budget), `past` (if it was asked
-before) and `journal` (the line kept); `balances` says what is left to everyone, `personal` what a person is told. In
-`roster` people join and change their minds; `merging` keeps cohorts few; `losses` puts a floor under accounts whose
-records are gone; `renewal` begins periods, `rosters` writes down who is on which roster; `segments` keeps who stands
-where, `order` finds them by their digests, which `identity` makes of ids; `opening` opens a ledger, and `migrating`
-brings one of an older format up to date; `recount` shows that every table is what the journal adds up to by `replay`. A
-head that all clients are held to is kept by a `witness`, over HTTP (`signed`) or in a table (`heads`), of a ledger or
-of who else has a journal (`kept`). `tables` is the format on disk; the databases are in `epsilons.storage`.
+before) and `journal` (the line kept); `telling` reads what is left to everyone (`balances`) and what a person is told
+(`personal`). In `roster` people join and change their minds; `merging` keeps cohorts few; `losses` puts a floor under
+accounts whose records are gone; `renewal` begins periods, `rosters` writes down who is on which roster; `segments`
+keeps who stands where, `order` finds them by their digests, which `identity` makes of ids; `opening` opens a ledger,
+and `migrating` brings one of an older format up to date; `recount` shows that every table is what the journal adds up
+to by `replay`. A head that all clients are held to is kept by a `witness`, over HTTP (`signed`) or in a table
+(`heads`), of a ledger or of who else has a journal (`kept`). `tables` is the format on disk; the databases are in
+`epsilons.storage`.
 
 >>> from fractions import Fraction
 >>> from epsilons import ledger

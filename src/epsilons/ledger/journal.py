@@ -310,7 +310,7 @@ def keep_head(
     database: Database,
     ledger: str,
     anchor: Anchor | None,
-    find_outside: Callable[[Connection], Keeper | None],
+    find_outside: Callable[[Connection], Keeper | None] | None,
     inside: str,
     after: str,
 ) -> Iterator[Connection]:
@@ -323,7 +323,7 @@ def keep_head(
     with database.write() as connection:
         if anchor is not None:
             anchor.check(connection, ledger)
-        outside = find_outside(connection)
+        outside = None if find_outside is None else find_outside(connection)
         yield connection
         kept = anchor is not None or outside is not None
         mine = head(connection)[0] if kept else 0

@@ -42,13 +42,3 @@ class Keeping:
         # By whom its own line is known from now on.
         with self._writing("enrolling", "enrolled"):
             pass
-
-    def _find_outside(self: Any, connection: Connection) -> Outside | None:
-        """Who keeps the head as the ledger has it now: another witness may have been named since it was opened."""
-        (settled,) = connection.execute("SELECT witness FROM ledger").fetchone()
-        if settled != (None if self._outside is None else self._outside.settled):
-            before, self._outside = self._outside, witness.find_outside(settled, self.id, self.salt, None)
-            if before is not None:
-                before.close()
-        found: Outside | None = self._outside
-        return found

@@ -6,7 +6,7 @@ Order of a release: `reserve` (durable), `mark_read` (durable; from here on noth
 
 import hashlib
 import logging
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from contextlib import AbstractContextManager
 from dataclasses import replace
 from fractions import Fraction
@@ -22,15 +22,14 @@ from epsilons.ledger import (
     journal,
     past,
     paths,
-    personal,
     recount,
     registration,
     roster,
     segments,
     statements,
     values,
+    witness,
 )
-from epsilons.ledger.balances import Remaining, Statement
 from epsilons.ledger.checks import Grants, People
 from epsilons.ledger.consent import WITHDRAW_CODE, Decide, Settled, Word, by_person, by_source
 from epsilons.ledger.journal import Anchor, Clock, Head, write_time
@@ -38,16 +37,16 @@ from epsilons.ledger.keeping import Keeping
 from epsilons.ledger.merging import merge_cohorts
 from epsilons.ledger.renewal import Renewing, is_due
 from epsilons.ledger.replay import Replay
+from epsilons.ledger.telling import Telling
 from epsilons.ledger.witness import Outside
 from epsilons.storage.base import Connection, Database
 
 # Numbers of releases and sizes only: never a digest, a key, a description or an answer.
 _log = logging.getLogger("epsilons.ledger")
-_PAGE = 1000
 _T = TypeVar("_T")
 
 
-class Ledger(Keeping, Renewing):
+class Ledger(Keeping, Renewing, Telling):
     """Budgets of people in one database; safe for threads, and for processes where the database is shared."""
 
     def __init__(
@@ -76,7 +75,8 @@ class Ledger(Keeping, Renewing):
 
     def _writing(self, inside: str, after: str) -> AbstractContextManager[Connection]:
         """One change: committed, then the head synced, then and only then known to the caller."""
-        return journal.keep_head(self._database, self.id, self._anchor, self._find_outside, inside, after)
+        outside = self._find_outside if self.lasting else None  # one in memory has no witness
+        return journal.keep_head(self._database, self.id, self._anchor, outside, inside, after)
 
     def _read(self, read: Callable[[Connection], _T]) -> _T:
         """One consistent view."""
@@ -86,6 +86,15 @@ class Ledger(Keeping, Renewing):
     def _get_head(self) -> Head | None:
         """The newest line that is known outside the database; read before a view of it, so that it is no newer."""
         return None if self._anchor is None else self._anchor.get()._replace(marks=self._marks)
+
+    def _find_outside(self, connection: Connection) -> Outside | None:
+        """Who keeps the head as the ledger has it now: another witness may have been named since it was opened."""
+        (settled,) = connection.execute("SELECT witness FROM ledger").fetchone()
+        if settled != (None if self._outside is None else self._outside.settled):
+            before, self._outside = self._outside, witness.find_outside(settled, self.id, self.salt, None)
+            if before is not None:
+                before.close()
+        return self._outside
 
     def close(self) -> None:
         """Let go of the database; a ledger in memory is gone then."""
@@ -366,43 +375,6 @@ class Ledger(Keeping, Renewing):
             statements.set_quota(connection, who, most, often)
             line = {"analyst": who, "nano": most, "questions": often}
             journal.append(connection, "quota", write_time(self._clock), line)
-
-    def quotas(self) -> tuple[values.Quota, ...]:
-        """What every analyst may use and has used, by name. For fairness only."""
-        return self._read(statements.list_quotas)
-
-    def remaining(self, dataset: int | None = None, *, present: bool = False) -> Remaining:
-        """What is left at every granted level, in each cohort, and in questions like the last one.
-
-        `present` leaves out people who are on the roster of no dataset, and says how many they are.
-        """
-        return self._read(partial(statements.read_remaining, seeded=self._seeded, dataset=dataset, present=present))
-
-    def history(self, dataset: int | None = None) -> values.History:
-        """Every question that was ever charged, with the grants in force then; or those about a dataset."""
-        return self._read(partial(statements.read_history, seeded=self._seeded, dataset=dataset))
-
-    def answers(self, number: int | None = None, dataset: int | None = None) -> tuple[values.Stored, ...]:
-        """Every answer that was ever stored, newest last, whoever joined or left since; or a number's, a dataset's."""
-        read = partial(statements.read_answers, number=number, dataset=dataset, head=self._get_head())
-        return self._read(read)
-
-    def statement(self, person: bytes) -> Statement:
-        """One person's account."""
-        digest = checks.check_digest(person)
-        return self._read(partial(personal.read_statement, digest=digest, seeded=self._seeded))
-
-    def export(self) -> Iterator[dict[str, int | str]]:
-        """The journal, line by line, as it is hashed: enough to recount every balance elsewhere."""
-        page, last = "SELECT * FROM journal WHERE seq > :last ORDER BY seq LIMIT :page", 0
-        while True:
-            # Page by page, so that a slow reader holds no transaction; lines never change once they stand.
-            with self._database.read() as connection:
-                lines = connection.execute(page, {"last": last, "page": _PAGE}).fetchall()
-            yield from map(dict, lines)
-            if len(lines) < _PAGE:
-                return
-            last = lines[-1]["seq"]
 
     def verify(
         self, thorough: bool = True, progress: recount.Progress | None = None, note: bool = True

@@ -49,10 +49,6 @@ class Account:
         return self.people > 0 or self.reserved > 0
 
 
-def _count_earlier(account: Account) -> int:
-    return count_earlier(account.datasets)
-
-
 #: The columns of that table, and an account as a row of it.
 COLUMNS = [each.name for each in fields(Account)]
 as_row = attrgetter(*COLUMNS)
@@ -160,13 +156,9 @@ class Replay:
                         self._set_state(number, RESERVED, TOUCHED)
                         self._mark(number)
                     self._spend_all()
-            case "terms":
-                if self.about["neighbors"] is not None:
-                    raise does_not_add_up("the terms were settled twice")
-                self.about |= body
-            case "unit":
-                if self.about["ids"] is not None:
-                    raise does_not_add_up("the unit was settled twice")
+            case "terms" | "unit":
+                if self.about["neighbors" if kind == "terms" else "ids"] is not None:
+                    raise does_not_add_up(f"line {seq} settles the {kind} a second time")
                 self.about |= body
             case "end":
                 if self.about["state"] is not None:
@@ -238,7 +230,7 @@ class Replay:
         for group in body["moved"]:
             origin, target = self._move(group)
             # What earlier periods count for comes along, or counts as spent where the grant is for good.
-            earlier, kept = _count_earlier(origin), _count_earlier(target)
+            earlier, kept = count_earlier(origin.datasets), count_earlier(target.datasets)
             total, before, after = origin.spent + earlier, is_lost(origin.datasets), is_lost(target.datasets)
             if before and not after and body.get("anew", False) and target.own:
                 total = kept  # they consented anew: whatever was spent before counts no more
@@ -281,7 +273,7 @@ class Replay:
             alike = alike and change_earlier(origin.datasets, 0) == change_earlier(target.datasets, 0)
             public = origin.granted is None, target.granted is None
             smaller = public in ((True, True), (False, False)) and (target.granted or 0) <= (origin.granted or 0)
-            more, earlier = target.spent - origin.spent, _count_earlier(target) - _count_earlier(origin)
+            more, earlier = target.spent - origin.spent, count_earlier(target.datasets) - count_earlier(origin.datasets)
             counted = more + earlier == group["rounded"] and min(more, earlier) >= 0
             settled = origin.reserved == target.reserved == 0
             if not (alike and smaller and counted and settled):

@@ -256,7 +256,7 @@ def test_the_journal_alone_is_enough_to_recount_elsewhere(book: Ledger, monkeypa
     """A recount that shares no code with the package, from the exported lines, whatever the size of a page."""
     whole = list(book.export())
     for page in (1, 3, 6, len(whole)):
-        monkeypatch.setattr("epsilons.ledger.ledger._PAGE", page)
+        monkeypatch.setattr("epsilons.ledger.telling._PAGE", page)
         assert list(book.export()) == whole
     assert balances(book.export()) == {c.id: (c.granted, c.spent, c.reserved, c.people) for c in book.cohorts()}
 
