@@ -58,6 +58,7 @@ class Facts:
         self.divisor, self.limits = statistic.divisor(people), statistic.limits(people)
         self.width = float(self.limits[1] - self.limits[0])  # how far an answer, cut to what is possible, can be off
         self.made_up = list(filter(statistic.makes_up_for, Rest))
+        self.related_means = statistic.related_means(question) if question.assume else ()
         parts = zip(statistic.parts, statistic.units, strict=True)
         self.parts = [(unit, part.reach[question.neighbors], float(part.share)) for part, unit in parts]
 
@@ -184,13 +185,13 @@ def _within(facts: Facts, moments: Moments, related: float) -> float:
     return near * (1 - near)
 
 
-def bend(question: Question, far: Any) -> Any:
+def bend(facts: Facts, far: Any) -> Any:
     """How far levels whose means lie off move an answer that takes a product of two means off.
 
     `far` is how far means are off at most, in spreads. Two means that are off by a and b take a*b off, whatever the
     levels' squared distances and products are: these are around everyone's means, the answer around its own.
     """
-    spreads = [spread for _, spread in cast(Additive, question.statistic).related_means(question)]
+    spreads = [spread for _, spread in facts.related_means]
     return far**2 * spreads[0] * spreads[-1] if spreads else 0.0
 
 
@@ -251,7 +252,7 @@ class SumAccuracy(Accuracy):
         # How far levels may lie is told in the guessed spread; of ones, in that of as many as there are.
         told = (moments if facts.ones else facts.moments).variance
         far = moments.slope * question.assume * effect.drift if question.assume else 0.0
-        off = far * math.sqrt(told) + bend(question, far)
+        off = far * math.sqrt(told) + bend(facts, far)
         bias = bias + off if math.isnan(moments.missing) else np.asarray(moments.missing)
         luck = _within(facts, moments, question.assume) * (gaps**2 @ effect.sizes + effect.left_out)
         before = bias**2 + luck / facts.divisor**2 + effect.coins(moments)

@@ -42,7 +42,7 @@ class VarianceAccuracy(SumAccuracy):
         true = min(moments.mean / square, 1 - first**2)
         far = question.assume * np.asarray(effect.drift)
         told = far * math.sqrt(effect.facts.moments.variance) / square
-        bias = np.minimum(told, _possible(question, effect, moments, true)) + bend(question, far) / square
+        bias = np.minimum(told, _possible(question, effect, moments, true)) + bend(effect.facts, far) / square
         varied = _varied(effect, moments.variance, first, true)
         noise = _errors(effect, first, true, varied, moments.rows)
         return cast(Floats, square * np.minimum(np.hypot(bias, noise), 1.0))
@@ -108,7 +108,7 @@ class VarianceAccuracy(SumAccuracy):
             bound = float(_apart(effect)) * square
             if not nothing:
                 far = question.assume * float(effect.drift) * slope
-                bound = min(far * _related(effect, seen) + bend(question, far), bound)
+                bound = min(far * _related(effect, seen) + bend(effect.facts, far), bound)
                 # Those who weigh little may spread so much more than the answer shows, and so does their luck.
                 seen = _seen(question, effect, mean, spread_seen + bound / square, enough + noise)
             luck = math.sqrt(_varied(effect, seen.most, abs(mean), spread))

@@ -81,8 +81,8 @@ class Attempt:
         asked, epoch, seeded = self.asked, self.preparation.epoch, self.seeded
         about = {"dataset": self.facts.name, "version": self.facts.version, **asked.about()}
         caveats = () if self.facts.lasting else (IN_MEMORY,)
-        renewal = tell_renewal(self.facts.renews, self.facts.measure)
-        caveats = (renewal, *caveats) if renewal else caveats
+        if self.facts.renews:
+            caveats = (tell_renewal(self.facts.renews, self.facts.measure), *caveats)
         if (asked.on_preference or asked.on_roster) and counts_levels(asked, self.facts):
             return replace(count_levels(asked, self.facts, self.cohorts), **about).about(None, last=caveats)
         key, dataset = question_key(self.facts, asked), self.registry.dataset

@@ -44,9 +44,7 @@ def check_renews(given: Any, levels: Mapping[str, float]) -> dict[str, str]:
 
 
 def tell_renewal(renews: Mapping[str, str], measure: Measure) -> str:
-    """Which levels are renewed when, and what follows, as sentences; empty where none is."""
-    if not renews:
-        return ""
+    """Which levels are renewed when, and what follows, as sentences."""
     # What so many rho are worth in epsilon may be more than so many times as much, where there is little of it.
     adds_up = f"{ADDS_UP}{'that' if measure.delta is None else 'its rho'}."
     told = ", ".join(f"{name} each {period}" for name, period in sorted(renews.items()))

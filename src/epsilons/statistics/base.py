@@ -186,6 +186,7 @@ class Question:
         given = [(words, getattr(self, name), dict(self.known).get(name)) for name, words in statistic.trusted.items()]
         guesses = [f"{words} {guess:,.4g} ({origin or 'given'})" for words, guess, origin in given if guess is not None]
         at = ", each by its own number" if len(spreads) > 1 else "" if spreads else statistic.told_at(self)
+        means = [f"nor its {mean} further than {assume * far:,.4g}" for mean, far in statistic.related_means(self)]
         what, spread = statistic.related(self) if 0 < assume < math.inf else ("", 0.0)
         told = ASSUMPTIONS["nothing" if assume else "unrelated"]
         if spread > 0:  # of the largest value no error is stated
@@ -196,7 +197,6 @@ class Question:
                 what = f"{what.rstrip(',')}, weighted by how many of it count,"
             ends = f"{assume * min(spreads, default=spread):,.4g}", f"{assume * max(spreads, default=spread):,.4g}"
             told = f"no level's expected {what} is further than {' to '.join(dict.fromkeys(ends))} from everyone's{at}"
-            means = [f"nor its {mean} further than {assume * far:,.4g}" for mean, far in statistic.related_means(self)]
             told = ", ".join([told, *means])
         rests = self.assume if statistic.family == "variance" else assume  # noise alone rests on none, but bends that
         if guesses and not math.isfinite(rests) and not statistic.usual:  # a model has no interval

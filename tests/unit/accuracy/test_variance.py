@@ -184,7 +184,7 @@ def test_levels_whose_means_lie_apart_bend_a_variance(square: float, monkeypatch
         held, ratio = related_variances(square, part)
         assert held >= 28
         assert ratio <= 1.1
-    monkeypatch.setattr("epsilons.accuracy.variance.bend", lambda question, far: 0.0)
+    monkeypatch.setattr("epsilons.accuracy.variance.bend", lambda facts, far: 0.0)
     held, ratio = related_variances(square, None)
     assert held <= 5
     assert ratio >= 1.4
