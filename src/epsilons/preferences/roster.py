@@ -11,7 +11,7 @@ from collections import Counter
 from collections.abc import Hashable, Iterable, Mapping
 from dataclasses import dataclass, field, replace
 from fractions import Fraction
-from functools import cache, cached_property, lru_cache
+from functools import cached_property, lru_cache
 from typing import Any, cast
 
 import numpy as np
@@ -22,7 +22,7 @@ from epsilons.errors import Argument, DataError, PreferenceError
 from epsilons.guarantee import NANO, Covered, to_epsilon
 from epsilons.measure import Rate
 from epsilons.preferences.ids import look_up, read_ids
-from epsilons.preferences.ladder import LADDER
+from epsilons.preferences.ladder import LADDER, round_down
 
 #: The preference of a person who asks for no privacy at all.
 PUBLIC = math.inf
@@ -368,43 +368,17 @@ def _merge_levels(nanos: list[int | None], codes: NDArray[np.uint8]) -> Roster:
 def _on_ladder(array: NDArray[np.float64]) -> Roster:
     # The largest is NaN if anyone's is; more than 256 distinct preferences cannot all be public.
     largest = array.max()
-    for extreme in (largest, array.min(), largest if largest < math.inf else _largest_finite(array)):
+    most_finite = largest if largest < math.inf else array.max(where=array < math.inf, initial=0.0)
+    for extreme in (largest, array.min(), most_finite):
         to_nano(float(extreme))
-    rungs, (shift, first) = np.array([rung / NANO for rung in LADDER] + [math.inf]), _near_rungs()
-    above = np.append(rungs[1:], math.nan)  # nothing is at or above NaN
-    kept = np.append(rungs[:-1], 0.0)  # public people would lose all of theirs, which is taken back at the end
-    codes, lost = np.empty(len(array), np.uint8), 0.0
-    for start in range(0, len(array), _IN_CACHE):
-        chunk = array[start : start + _IN_CACHE]
-        near = (chunk.view(np.uint64) >> shift).view(np.intp)
-        code = first.take(near, mode="clip")
-        code += chunk >= above.take(code)
-        codes[start : start + len(chunk)] = code
-        lost += float(np.sum(1 - kept.take(code) / chunk))
-    counts = count_codes(codes, len(rungs))
+    codes, lost = round_down(array)
+    counts = count_codes(codes, len(LADDER) + 1)
     used, finite = np.flatnonzero(counts), len(array) - int(counts[-1])
-    lost -= float(counts[-1])
     grants = tuple(None if code == len(LADDER) else LADDER[code] for code in used)
-    compact = np.zeros(len(rungs), np.uint8)
+    compact = np.zeros(len(counts), np.uint8)
     compact[used] = np.arange(len(used), dtype=np.uint8)
-    levels = Levels(grants, tuple(counts[used].tolist()), {}, lost / finite if finite else 0.0)
+    levels = Levels(grants, tuple(counts[used].tolist()), {}, (lost - float(counts[-1])) / finite if finite else 0.0)
     return Roster.of(levels, compact[codes])
-
-
-@cache
-def _near_rungs() -> tuple[np.uint64, NDArray[np.intp]]:
-    """(s, the last rung that is not above the numbers whose bits begin with all but s bits, or else one before it).
-
-    Positive doubles are ordered as their bits. So many bits are looked at that no two rungs begin with the same.
-    """
-    bits = np.array([rung / NANO for rung in LADDER] + [math.inf]).view(np.uint64)
-    shift = next(s for s in range(63, 0, -1) if len(np.unique(bits >> np.uint64(s))) == len(bits))
-    starts = np.arange(int(bits[-1] >> np.uint64(shift)) + 1, dtype=np.uint64) << np.uint64(shift)
-    return np.uint64(shift), np.maximum(np.searchsorted(bits, starts, side="right") - 1, 0)
-
-
-def _largest_finite(array: NDArray[np.float64]) -> float:
-    return float(array.max(where=array < math.inf, initial=0.0))
 
 
 def count_codes(codes: NDArray[np.unsignedinteger], levels: int) -> NDArray[np.int64]:
