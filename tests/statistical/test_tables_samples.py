@@ -23,8 +23,9 @@ from epsilons.dataset.question import TableQuestion
 from epsilons.noise.coins import keep_digests
 from epsilons.noise.entropy import ALWAYS, Entropy
 from epsilons.preferences import roster_of
-from epsilons.statistics.additive import Additive, Counting
+from epsilons.statistics.additive import Additive
 from epsilons.statistics.base import Question
+from epsilons.statistics.counting import Counting
 from epsilons.statistics.order import Order
 from epsilons.summaries.arrays import ArrayPeople
 from epsilons.testing import seeded

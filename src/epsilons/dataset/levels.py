@@ -24,7 +24,8 @@ from epsilons.mechanisms.base import Account
 from epsilons.planner.guesses import Known
 from epsilons.preferences import to_nano
 from epsilons.release.answer import EXACT, Release, build_release
-from epsilons.statistics.additive import Additive, Counting
+from epsilons.statistics.additive import Additive
+from epsilons.statistics.counting import Counting
 
 FROM_THE_ROSTER = "It comes from the roster, by what holds for everyone now, which is public: exact, nobody is charged."
 

@@ -10,8 +10,8 @@ from epsilons.arguments.checks import check_guess
 from epsilons.display import show
 from epsilons.mechanisms.base import Mechanism, Weighing, find_error, weighting_of
 from epsilons.preferences import Levels
-from epsilons.statistics.additive import Counting
 from epsilons.statistics.base import Question
+from epsilons.statistics.counting import Counting
 from epsilons.statistics.order import Order
 from epsilons.statistics.regression import Regression
 from epsilons.statistics.total import Bounded

@@ -8,8 +8,9 @@ from typing import Any, ClassVar, Literal
 
 from epsilons.arguments.checks import check_name
 from epsilons.arguments.options import Parameter
-from epsilons.statistics.additive import Counting, Part, Sums, doubt, row_moments, whole_or_float
+from epsilons.statistics.additive import Part, Sums, doubt, whole_or_float
 from epsilons.statistics.base import Scope
+from epsilons.statistics.counting import Counting, row_moments
 from epsilons.statistics.entry import ON_TABLES, Entry
 from epsilons.statistics.moments import Moments
 from epsilons.summaries.cells import Integers

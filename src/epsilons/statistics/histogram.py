@@ -19,8 +19,9 @@ from epsilons.display import show_count
 from epsilons.engines.readings import read_entry
 from epsilons.errors import Argument, PlanError
 from epsilons.guarantee import to_epsilon
-from epsilons.statistics.additive import Counting, Part, Sums, doubt, row_moments, spell, whole_or_float
+from epsilons.statistics.additive import Part, Sums, doubt, spell, whole_or_float
 from epsilons.statistics.base import Scope
+from epsilons.statistics.counting import Counting, row_moments
 from epsilons.statistics.entry import Entry
 from epsilons.statistics.moments import Moments
 

@@ -6,8 +6,8 @@ import pytest
 from epsilons.noise.entropy import ALWAYS, Entropy
 from epsilons.preferences import roster_of
 from epsilons.statistics import order
-from epsilons.statistics.additive import thin_counts
 from epsilons.statistics.count import Count
+from epsilons.statistics.counting import thin_counts
 from epsilons.statistics.total import Sum
 from epsilons.summaries.arrays import CHUNK, ArrayPeople
 from epsilons.testing import seeded
