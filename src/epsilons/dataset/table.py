@@ -29,7 +29,7 @@ from epsilons.dataset.rows import follow
 from epsilons.dataset.strata import may_calibrate, stratify, take_calibrated
 from epsilons.engines.conditions import parse
 from epsilons.errors import Argument, DataError, LedgerError, PlanError
-from epsilons.ledger.values import Enrolment, StalePlanError, list_active
+from epsilons.ledger.values import Enrolment, StalePlanError, list_active, not_individual
 from epsilons.measure import Remainder
 from epsilons.mechanisms.base import charges_of
 from epsilons.noise.entropy import Entropy
@@ -157,6 +157,8 @@ class Dataset(Registered, Asking):
     def _parse(self, call: Call) -> TableQuestion:
         """The question, with whatever would be refused about it said before anybody is charged."""
         asked = parse_question(call, self._facts)
+        if call.options.privacy != "personalized" and not ((terms := self.ledger.terms()) and terms.allow_individual):
+            raise not_individual()  # before a plan shows a price, or a hint leads on to a question that is refused
         if call.entry.model:
             return asked
         check_asked(self._preparation.prepared, asked.question.statistic, asked.column)

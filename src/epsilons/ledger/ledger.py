@@ -290,9 +290,7 @@ class Ledger(Keeping, Renewing, Telling):
             if turn["neighbors"] is None:
                 raise LedgerError("This ledger's terms are not settled.", suggest="settle them first")
             if individual and not turn["allow_individual"]:
-                rule = "It is not DP, and one such release marks everything that follows."
-                anew = ("a new ledger with ", Argument("allow_individual", True))
-                raise LedgerError("This ledger does not allow individual privacy.", rule=rule, suggest=anew)
+                raise values.not_individual()
             if turn["epoch"] != epoch or (turn["renews"] and is_due(connection, write_time(self._clock))):
                 raise values.stale_plan()
             number = turn["last"] + 1

@@ -18,7 +18,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from epsilons.display import Sheet, Shown, show_count, show_key
-from epsilons.errors import BudgetExceeded, LedgerError, Unusable
+from epsilons.errors import Argument, BudgetExceeded, LedgerError, Unusable
 from epsilons.guarantee import NOT_DP
 from epsilons.measure import PLAIN, PURE, Measure
 
@@ -82,6 +82,13 @@ def does_not_add_up(what: str = "something in it cannot be read") -> UnusableLed
         rule="Every change is a line of the journal, chained to the one before it: this ledger was edited or damaged.",
         suggest="the newest copy of the ledger that does verify",
     )
+
+
+def not_individual() -> LedgerError:
+    """What to say where a release that is not DP is asked of a ledger that does not allow one."""
+    rule = "It is not DP, and one such release marks everything that follows."
+    anew = ("a new ledger with ", Argument("allow_individual", True))
+    return LedgerError("This ledger does not allow individual privacy.", rule=rule, suggest=anew)
 
 
 def stale_plan() -> StalePlanError:

@@ -153,6 +153,20 @@ def test_individual_privacy_must_be_allowed_when_the_ledger_is_made() -> None:
     assert people.remaining().epsilons == {0.5: 0.5, 1.0: 1.0, 4.0: 4.0}
 
 
+def test_what_a_ledger_does_not_allow_is_neither_planned_nor_hinted_at() -> None:
+    """A plan shows no price of a question that is refused, nor does a refusal lead on to another one."""
+    people, weak = dataset(), {"privacy": "individual"}
+    for ask in (
+        lambda: people.plan("count", **weak),
+        lambda: people.plan("count", privacy="group", group_epsilons=[0.1]),
+        lambda: people.median("wage", bounds=(0, 100), **weak),  # whose values are not counted
+        lambda: people.variance("wage", bounds=(0, 100), **weak),
+    ):
+        with pytest.raises(LedgerError, match="does not allow individual"):
+            ask()
+    assert people.history() == ()
+
+
 def test_one_such_release_marks_all_that_follow(tmp_path: Path) -> None:
     address = f"sqlite:///{tmp_path / 'a.ledger'}"
     people = dataset(ledger=address, allow_individual=True, version="1")
