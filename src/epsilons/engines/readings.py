@@ -18,6 +18,7 @@ from typing import Any, cast
 import numpy as np
 from numpy.typing import NDArray
 
+from epsilons.arguments.spans import Spans
 from epsilons.engines.base import ASKABLE, DATE, NUMBER, OTHER, TEXT, TIME, TRUTH
 from epsilons.errors import DataError
 
@@ -32,6 +33,8 @@ ARROW = {
 }  # fmt: skip
 #: Times outside the years that Python has are missing.
 _FIRST, _LAST, _NONE = np.array(["0001-01-01", "9999-12-31T23:59:59.999999", "NaT"], "M8[us]")
+#: The first Monday, in days since 1970 began.
+_MONDAY = 4
 
 
 def quietly(read: Callable[[Any], Any], entry: Any) -> Any:
@@ -207,6 +210,30 @@ def find_places(array: NDArray[Any], keys: Sequence[Hashable]) -> NDArray[np.int
     places[None] = -1
     entries = map(read_entry, array) if declares_nothing(array) else array.tolist()
     return np.fromiter((places.get(entry, -1) for entry in entries), np.int64, len(array))
+
+
+def find_spans(chunk: NDArray[Any], spans: Spans) -> NDArray[np.int64]:
+    """Each entry's period or part of a calendar, -1 for none."""
+    family = {"M8[D]": DATE, "M8[us]": TIME}.get(chunk.dtype.str[1:])
+    moments = chunk
+    if declares_nothing(chunk):
+        family, entries = TIME, (read_entry(entry) for entry in chunk)
+        found = (np.datetime64(entry if isinstance(entry, date) else "NaT", "us") for entry in entries)
+        moments = np.fromiter(found, "M8[us]", len(chunk))
+    if family is None or (spans.part == "hours" and family == DATE):
+        unfit = "dates or times" if family is None else "times"
+        raise DataError(f"Values hold no {unfit}.", rule="A histogram by the calendar is of dates or times.")
+    if spans.part:
+        unit, round_, first = ("M8[h]", 24, 0) if spans.part == "hours" else ("M8[D]", 7, _MONDAY)
+        cell = (moments.astype(unit).astype(np.int64) - first) % round_
+    else:
+        edges = [as_date(edge) if family == DATE else as_time(edge) for edge in spans.edges]
+        if None in edges:
+            raise DataError(f"An edge is not a {family}.", rule="Edges are of the kind of the values.")
+        cell = np.searchsorted(np.array(edges, moments.dtype), moments, side="right").astype(np.int64) - 1
+        cell[cell >= len(spans.labels)] = -1
+    cell[np.isnat(moments)] = -1
+    return cell
 
 
 def declares_nothing(array: NDArray[Any]) -> bool:

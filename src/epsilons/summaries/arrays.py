@@ -13,25 +13,15 @@ import itertools
 import math
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
-from datetime import date
 from typing import TYPE_CHECKING, Any, cast
 
 import numpy as np
 from numpy.typing import NDArray
 
-from epsilons.arguments.spans import Spans, read_spans
+from epsilons.arguments.spans import read_spans
 from epsilons.display import show_count
 from epsilons.engines.base import DATE, TEXT, TIME
-from epsilons.engines.readings import (
-    as_date,
-    as_float,
-    as_time,
-    declares_nothing,
-    find_places,
-    is_list,
-    read_entry,
-    read_values,
-)
+from epsilons.engines.readings import as_float, declares_nothing, find_places, find_spans, is_list, read_values
 from epsilons.errors import Argument, DataError, PlanError
 from epsilons.noise.coins import keep_people
 from epsilons.noise.entropy import ALWAYS, Entropy
@@ -61,8 +51,6 @@ _PIECE = 1 << 17
 _FEW = 12
 #: numpy's kinds of plain numbers: bool, int, unsigned, float.
 _NUMBER_KINDS = "biuf"
-#: The first Monday, in days since 1970 began.
-_MONDAY = 4
 _SHAPE = "X has one row per person and one column per feature; y has one entry per person."
 _FLAT = "a flat list or array"
 
@@ -298,7 +286,7 @@ def row_steps(name: str, bounds: Pair) -> RowSteps:
 def _bin_of(statistic: Histogram, chunk: NDArray[Any]) -> Integers:
     """Each person's bin, -1 for none."""
     if statistic.asked_spans is not None:
-        return _span_of(read_spans("the histogram", statistic.asked_spans), chunk)
+        return find_spans(chunk, read_spans("the histogram", statistic.asked_spans))
     if statistic.edges is None:
         return find_places(chunk, statistic.bin_keys)
     edges, numbers = np.array(statistic.edges), as_doubles(as_numbers(chunk))
@@ -308,30 +296,6 @@ def _bin_of(statistic: Histogram, chunk: NDArray[Any]) -> Integers:
     cell = np.searchsorted(edges, numbers, side="right").astype(np.int64) - 1
     cell[numbers == edges[-1]] = statistic.cells - 1
     cell[(cell >= statistic.cells) | missing] = -1
-    return cell
-
-
-def _span_of(spans: Spans, chunk: NDArray[Any]) -> Integers:
-    """Each person's period or part of a calendar, -1 for none."""
-    family = {"M8[D]": DATE, "M8[us]": TIME}.get(chunk.dtype.str[1:])
-    moments = chunk
-    if declares_nothing(chunk):
-        family, entries = TIME, (read_entry(entry) for entry in chunk)
-        found = (np.datetime64(entry if isinstance(entry, date) else "NaT", "us") for entry in entries)
-        moments = np.fromiter(found, "M8[us]", len(chunk))
-    if family is None or (spans.part == "hours" and family == DATE):
-        unfit = "dates or times" if family is None else "times"
-        raise DataError(f"Values hold no {unfit}.", rule="A histogram by the calendar is of dates or times.")
-    if spans.part:
-        unit, round_, first = ("M8[h]", 24, 0) if spans.part == "hours" else ("M8[D]", 7, _MONDAY)
-        cell = (moments.astype(unit).astype(np.int64) - first) % round_
-    else:
-        edges = [as_date(edge) if family == DATE else as_time(edge) for edge in spans.edges]
-        if None in edges:
-            raise DataError(f"An edge is not a {family}.", rule="Edges are of the kind of the values.")
-        cell = np.searchsorted(np.array(edges, moments.dtype), moments, side="right").astype(np.int64) - 1
-        cell[cell >= len(spans.labels)] = -1
-    cell[np.isnat(moments)] = -1
     return cell
 
 
