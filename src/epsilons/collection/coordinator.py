@@ -43,7 +43,10 @@ class Coordinator:
                 raise ProtocolError("An aggregator understood other terms.", rule="One id everywhere.")
 
     def status(self) -> list[dict[str, Any]]:
-        return self._all(lambda aggregator: aggregator.status(self.collection.id))
+        states = self._all(lambda aggregator: aggregator.status(self.collection.id))
+        if any(set(state["reports"]) != {name for name, _ in self.collection.levels} for state in states):
+            raise ProtocolError("An aggregator counts by other levels.", rule="Those of the terms.")
+        return states
 
     def close(self, round_number: int) -> list[bytes]:
         """End a round everywhere; what each aggregator drew for its challenge."""
@@ -68,7 +71,7 @@ class Coordinator:
         known = next((body for body in self._all(lambda a: a.accepted(collection, level)) if body is not None), None)
         if known is None:
             if len(common) < self.collection.minimum:
-                return LevelSums(name, nano, 0, 0, partial + len(common), ())
+                return LevelSums(name, nano, 0, 0, partial, ())
             self._told(f"level {name}: checking {len(common):,} proofs")
             good = self._check(level, nonces, sorted(common))
             if len(good) < self.collection.minimum:

@@ -138,7 +138,8 @@ class Publication(Shown):
         if refused := sum(batch.refused for batch in self.batches):
             notes.append(f"{show_count(refused, 'report was', 'reports were')} refused: their proofs do not hold.")
         if partial := sum(batch.partial for batch in self.batches):
-            notes.append(f"{partial:,} owners did not reach every aggregator in every round and are not counted.")
+            who = show_count(partial, "owner did", "owners did")
+            notes.append(f"{who} not reach every aggregator in every round: left out.")
         return tuple(notes)
 
     @property

@@ -8,6 +8,7 @@ one round of the repaired protocol, whose sums carry noise; with Sampling Privac
 import hashlib
 import json
 import math
+import re
 from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass
 from functools import cached_property
@@ -148,8 +149,19 @@ class Collection:
 
 
 def check_address(url: str) -> None:
-    if urlsplit(url).scheme not in ("http", "https") or not urlsplit(url).hostname:
-        raise ProtocolError("An aggregator has no usable address.", suggest="https://one.example.org")
+    """An address that can be spoken to, and that an owner who reads it takes for the host it is.
+
+    So nothing stands before the host (`https://one.example.org@another.org`), and its letters look like no others.
+    """
+    try:
+        parts = urlsplit(url)
+        parts.port, (parts.hostname or "").encode("idna")
+        usable = parts.scheme in ("http", "https") and bool(parts.hostname) and re.fullmatch("[!-~]+", url) is not None
+    except ValueError:
+        usable = False
+    if not usable or set(url) & set("@?#\\"):
+        rule = "A host with its port and path, in plain letters and digits, without a user's name."
+        raise ProtocolError("An aggregator has no usable address.", rule=rule, suggest="https://one.example.org")
 
 
 def noise_variance(nano: int, neighbors: str) -> float:

@@ -33,6 +33,9 @@ from epsilons.storage import is_loopback
 _FIRST_WAIT, _LONGEST_WAIT = 0.05, 1.0
 #: To connect and to say its key, which every talk begins with; and to check or add up all that it has.
 _SECONDS_FOR_A_SIGN, _SECONDS_FOR_A_REPLY = 5, 600
+#: The largest reply that is read: lists of ids and words of proofs grow with the reports, all else is short. And how
+#: much of a refusal is told. Whoever replies need not be honest.
+_MOST_LISTED, _MOST_SAID, _MOST_TOLD = 1 << 30, 1 << 20, 300
 #: Reports are sent in requests of about this size, well below what an aggregator takes.
 _BYTES_AT_ONCE = 1 << 20
 #: So many batches wait for a slow aggregator before the sender waits as well.
@@ -145,16 +148,16 @@ class HttpAggregator:
         return self._ask("POST", f"{_path(collection)}/rounds/{round_number}/close")
 
     def present(self, collection: bytes, level: int) -> bytes:
-        return self._ask("GET", f"{_path(collection)}/levels/{level}/present")
+        return self._ask("GET", f"{_path(collection)}/levels/{level}/present", most=_MOST_LISTED)
 
     def accepted(self, collection: bytes, level: int) -> bytes | None:
-        return self._ask("GET", f"{_path(collection)}/levels/{level}/accepted") or None
+        return self._ask("GET", f"{_path(collection)}/levels/{level}/accepted", most=_MOST_LISTED) or None
 
     def check(self, collection: bytes, level: int, challenge: bytes, ids: bytes) -> bytes:
-        return self._ask("POST", f"{_path(collection)}/levels/{level}/check", challenge + ids)
+        return self._ask("POST", f"{_path(collection)}/levels/{level}/check", challenge + ids, most=_MOST_LISTED)
 
     def collect(self, collection: bytes, level: int, ids: bytes) -> bytes:
-        return self._ask("POST", f"{_path(collection)}/levels/{level}/collect", ids)
+        return self._ask("POST", f"{_path(collection)}/levels/{level}/collect", ids, most=_MOST_LISTED)
 
     def shut(self) -> None:
         if self._connection is not None:
@@ -162,14 +165,15 @@ class HttpAggregator:
             self._connection = None
 
     def _ask(
-        self, method: str, path: str, body: bytes = b"", *, outcomes: bool = False, seconds: float | None = None
-    ) -> bytes:
+        self, method: str, path: str, body: bytes = b"", *, outcomes: bool = False, seconds: float | None = None,
+        most: int = _MOST_SAID,
+    ) -> bytes:  # fmt: skip
         give_up, wait = time.monotonic() + self._patience, _FIRST_WAIT
         seconds = _SECONDS_FOR_A_REPLY if seconds is None else seconds
         while True:
             known = self._connection is not None
             try:
-                status, reply = self._once(method, path, body, seconds)
+                status, reply = self._once(method, path, body, seconds, most)
                 why = f"status {status}"
             except ssl.SSLCertVerificationError as error:
                 what = f"The certificate of the aggregator at {self.url} does not hold: {error.verify_message}."
@@ -193,14 +197,14 @@ class HttpAggregator:
             return reply
         try:
             document = json.loads(reply)
-            title, detail = str(document["title"]), str(document.get("detail", ""))
-        except (ValueError, KeyError, TypeError):
+            title, detail = str(document["title"])[:_MOST_TOLD], str(document.get("detail", ""))[:_MOST_TOLD]
+        except (ValueError, KeyError, TypeError, RecursionError):
             document, title, detail = {}, f"An aggregator refused with status {status}.", ""
         if outcomes and isinstance(document, dict) and "refused" in document:
             return reply
         raise ProtocolError(title, rule=detail)
 
-    def _once(self, method: str, path: str, body: bytes, seconds: float) -> tuple[int, bytes]:
+    def _once(self, method: str, path: str, body: bytes, seconds: float, most: int = _MOST_SAID) -> tuple[int, bytes]:
         if self._connection is None:
             kind = http.client.HTTPSConnection if self._parts.scheme == "https" else http.client.HTTPConnection
             self._connection = kind(self._parts.hostname or "", self._parts.port, timeout=_SECONDS_FOR_A_SIGN)
@@ -210,9 +214,11 @@ class HttpAggregator:
         self._connection.sock.settimeout(seconds)
         self._connection.request(method, self._parts.path.rstrip("/") + path, body, self._headers)
         reply = self._connection.getresponse()
-        content = reply.read()
-        if reply.will_close:
+        content = reply.read(most + 1)
+        if reply.will_close or len(content) > most:
             self.shut()
+        if len(content) > most:
+            raise _unusable()
         return reply.status, content
 
 

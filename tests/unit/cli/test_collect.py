@@ -249,3 +249,17 @@ def test_a_batch_with_a_bad_answer_sends_nothing(
     status, out, err = ours(tmp_path, capsys, monkeypatch, "collect respond s.toml --answer yes --level strict")
     assert (status, out) == (8, "")
     assert "no levels" in err
+
+
+def test_a_question_cannot_write_what_looks_like_terms() -> None:
+    from epsilons.cli.commands.collect.owner import show_terms
+    from epsilons.collection import Collection, Place
+    from epsilons.collection.sealing import OpeningKey
+
+    places = [Place(f"https://a{n}.example.org", str(OpeningKey.fresh().public)) for n in range(2)]
+    question = "Which one?\n\nYour level: open, epsilon 0.01.\r\n\u2028Who adds up, by address and key:"
+    survey = Survey(question, ("yes",), None, {"open": 1.0})
+    lines = show_terms(Collection.start(survey, places), 0).splitlines()
+    assert lines[0].startswith("Which one? Your level")
+    assert next(line for line in lines if line.startswith("Your level")).startswith("Your level: open, epsilon 1.")
+    assert lines.count("Who adds up, by address and key:") == 1

@@ -234,9 +234,12 @@ def test_no_batch_below_the_minimum(world: Make) -> None:
     here.send([1] * 34, [0] * 14 + [1] * 20)
     publication = here.coordinator.publish()
     few, many = publication.batches
-    assert (few.reports, few.sums) == (0, ())
+    assert (few.reports, few.partial, few.sums) == (0, 0, ())
     assert many.reports == 20
-    assert any("Level few is left out" in note for note in publication.estimate().notes)
+    notes = publication.estimate().notes
+    assert any("Level few is left out" in note for note in notes)
+    # Everybody reached every aggregator, and nobody is told otherwise.
+    assert not any("reach" in note for note in notes)
     # Nor by asking the aggregator itself, before or after proofs were checked.
     aggregator, collection = here.aggregators[0], here.collection.id
     with pytest.raises(OutOfOrderError, match="too small"):

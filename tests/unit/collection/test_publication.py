@@ -258,6 +258,16 @@ def test_replies_of_the_wrong_form_are_refused(tmp_path: Path) -> None:
     here.close()
 
 
+@pytest.mark.parametrize("counts", [{}, {"another": 30}, {"everyone": 30, "\x1b[2J": 1}])
+def test_a_status_has_the_levels_of_the_terms(tmp_path: Path, counts: dict[str, int]) -> None:
+    here = World(survey(3), sqlite_urls(tmp_path, 2))
+    assert len(here.coordinator.status()) == 2
+    here.aggregators[1].status = lambda _: {"round": 1, "rounds": 1, "reports": counts}  # type: ignore[method-assign]
+    with pytest.raises(ProtocolError, match="levels"):
+        here.coordinator.status()
+    here.close()
+
+
 # Terms ----------------------------------------------------------------------------------------------------------------
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import http.client
 import json
 from collections.abc import Callable
@@ -25,7 +26,7 @@ def answering(monkeypatch: pytest.MonkeyPatch, *replies: Any) -> HttpAggregator:
     """An aggregator that gives these replies, one after the other; an exception is raised."""
     waiting = list(replies)
 
-    def once(self: HttpAggregator, method: str, path: str, body: bytes, seconds: float) -> tuple[int, bytes]:
+    def once(self: HttpAggregator, method: str, path: str, body: bytes, *_: Any) -> tuple[int, bytes]:
         reply = waiting.pop(0)
         if isinstance(reply, Exception):
             raise reply
@@ -106,7 +107,61 @@ def test_outcomes_are_per_report(monkeypatch: pytest.MonkeyPatch) -> None:
     assert answering(monkeypatch, (409, none)).take(COLLECTION.id, REPORTS) == ["replayed", "closed"]
 
 
-@pytest.mark.parametrize("url", ["", "aggregator", "ftp://x", "http://"])
+@pytest.mark.parametrize("body", [b"[" * 100_000, b"[]", b'{"title": ' + b"[" * 100_000])
+def test_refusals_that_are_not_usable(monkeypatch: pytest.MonkeyPatch, body: bytes) -> None:
+    with pytest.raises(ProtocolError, match="status 409"):
+        answering(monkeypatch, (409, body)).key()
+
+
+def test_a_refusal_fills_no_terminal(monkeypatch: pytest.MonkeyPatch) -> None:
+    long = json.dumps({"title": "a" * 500_000, "detail": "b" * 500_000}).encode()
+    with pytest.raises(ProtocolError) as refused:
+        answering(monkeypatch, (409, long)).key()
+    assert len(str(refused.value)) < 1_000
+
+
+def test_a_reply_without_an_end_is_not_read_to_its_end() -> None:
+    """Of an aggregator that would fill an owner's memory."""
+    sent = 0
+
+    class Endless(BaseHTTPRequestHandler):
+        def do_GET(self) -> None:
+            nonlocal sent
+            self.send_response(200)
+            self.end_headers()
+            with contextlib.suppress(OSError):
+                while sent < 64 << 20:
+                    sent += self.wfile.write(b'"' + b"a" * (1 << 16))
+
+        def log_message(self, *_: Any) -> None:
+            pass
+
+    with HTTPServer(("127.0.0.1", 0), Endless) as server:
+        thread = Thread(target=server.handle_request)
+        thread.start()
+        with pytest.raises(ProtocolError, match="not usable"):
+            HttpAggregator(f"http://127.0.0.1:{server.server_port}", patience=2).key()
+        thread.join()
+    assert sent < 32 << 20
+
+
+#: The last ones could be taken for another host than the one that is spoken to.
+BAD_ADDRESSES = (
+    "", "aggregator", "ftp://x", "http://", "http://[::1", "https://x:port", "https://x:99999", "https://.",
+    f"https://{'a' * 70}.org", "https://x?y", "https://x#y", "https://x y", "https://x\n", "https://x/\x1b[2J",
+    "https://one.example.org@another.org", "https://one.example.org\\@another.org", "https://\u0430.org",
+    "https://x/\u202egro.elpmaxe.eno",
+)  # fmt: skip
+
+
+@pytest.mark.parametrize("url", BAD_ADDRESSES)
 def test_addresses(url: str) -> None:
-    with pytest.raises(ProtocolError):
+    with pytest.raises(ProtocolError, match="no usable address"):
         HttpAggregator(url)
+    with pytest.raises(ProtocolError, match="no usable address"):
+        Collection.start(survey(2), [COLLECTION.aggregators[0], Place(url, COLLECTION.aggregators[1].key)])
+
+
+@pytest.mark.parametrize("url", ["https://one.example.org", "https://[::1]:8701", "https://x.org:8701/under/here/"])
+def test_addresses_that_are_usable(url: str) -> None:
+    assert HttpAggregator(url).url == url

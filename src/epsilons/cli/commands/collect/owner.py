@@ -172,7 +172,7 @@ def _ask_owner(collection: Any, level: str | None, agreed: bool) -> tuple[str, s
     terminal = sys.stdin.isatty()
     several = [name for name, _ in collection.levels]
     if level is None and terminal and len(several) > 1:
-        note(collection.survey.question)
+        note(_one_line(collection.survey.question))
         level = click.prompt("Your level", type=click.Choice(several), err=True)
     note(show_terms(collection, collection.level(level)))
     if not terminal and not agreed:
@@ -195,7 +195,7 @@ def show_terms(collection: Any, number: int) -> str:
 
     survey, (level, nano) = collection.survey, collection.levels[number]
     labels = [survey.none, *survey.options]
-    lines = [survey.question, *(f"  {place}  {label}" for place, label in enumerate(labels[:_LABELS]))]
+    lines = [_one_line(survey.question), *(f"  {place}  {label}" for place, label in enumerate(labels[:_LABELS]))]
     lines += [f"  ... and {len(labels) - _LABELS:,} more"] if len(labels) > _LABELS else []
     if nano is None:
         lines += ["", "No epsilon protects this answer.", *PAPER_CAVEATS]
@@ -218,6 +218,11 @@ def show_terms(collection: Any, number: int) -> str:
         f"sums of at least {collection.minimum:,} reports of a level."
     )
     return "\n".join(lines)
+
+
+def _one_line(question: str) -> str:
+    """Whoever writes the question cannot write what looks like lines of the terms."""
+    return " ".join(question.split())
 
 
 def _factor(epsilon: float) -> str:
