@@ -151,7 +151,7 @@ class Collection:
 def check_address(url: str) -> None:
     """An address that can be spoken to, and that an owner who reads it takes for the host it is.
 
-    So nothing stands before the host (`https://one.example.org@another.org`), and its letters look like no others.
+    So nothing stands before the host (`https://this.one@elsewhere`), and its letters look like no others.
     """
     try:
         parts = urlsplit(url)
