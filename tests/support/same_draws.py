@@ -11,6 +11,7 @@ from __future__ import annotations
 import hashlib
 import itertools
 import os
+from collections import Counter
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from typing import Any
@@ -37,7 +38,14 @@ def drawing_by(name: str) -> Iterator[None]:
 
 
 class SameDraws:
-    """Names every test's draws after the test, and those of what several tests share after that."""
+    """Names every test's draws after the test, and those of what several tests share after that.
+
+    What they share may be made again in a process that ran other tests in between, and then has a name of its own: its
+    ledger is another one.
+    """
+
+    def __init__(self) -> None:
+        self._made: Counter[str] = Counter()
 
     @pytest.hookimpl(wrapper=True)
     def pytest_runtest_protocol(self, item: pytest.Item) -> Any:
@@ -48,5 +56,7 @@ class SameDraws:
     def pytest_fixture_setup(self, fixturedef: Any, request: Any) -> Any:
         if fixturedef.scope == "function":
             return (yield)
-        with drawing_by(f"{fixturedef.baseid}::{fixturedef.argname}[{getattr(request, 'param_index', 0)}]"):
+        name = f"{fixturedef.baseid}::{fixturedef.argname}[{getattr(request, 'param_index', 0)}]"
+        self._made[name] += 1
+        with drawing_by(f"{name}, time {self._made[name]}"):
             return (yield)
