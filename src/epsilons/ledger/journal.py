@@ -150,11 +150,13 @@ class Anchor:
     ) -> None:
         self._path, self._adopt, self._kept = Path(path).absolute(), adopt, kept
 
-    def check(self, connection: Connection, ledger: str) -> None:
-        """Raise unless the head is an ancestor of the chain."""
+    def check(self, connection: Connection, ledger: str, also: str = "NULL") -> Any:
+        """Raise unless the head is an ancestor of the chain; gives what a query asks `also`, in the same statement."""
         known = self.get()
-        if not self._is_ancestor(connection, ledger, known):
+        line, found = self._find(connection, known, also)
+        if known.ledger != ledger or line != known.digest:
             raise self._lost()
+        return found
 
     def get(self) -> Head:
         """The newest line that was seen; raises where none is known."""
@@ -181,10 +183,14 @@ class Anchor:
         known = self.read()
         return known if known is not None and not self._is_ancestor(connection, ledger, known) else None
 
+    def _is_ancestor(self, connection: Connection, ledger: str, known: Head) -> bool:
+        return known.ledger == ledger and self._find(connection, known)[0] == known.digest
+
     @staticmethod
-    def _is_ancestor(connection: Connection, ledger: str, known: Head) -> bool:
-        line = connection.execute("SELECT hash FROM journal WHERE seq = :seq", {"seq": known.seq}).fetchone()
-        return bool(known.ledger == ledger and line is not None and line["hash"] == known.digest)
+    def _find(connection: Connection, known: Head, also: str = "NULL") -> tuple[str | None, Any]:
+        """The hash of this line as the journal has it, and what else is asked."""
+        line = connection.execute(f"SELECT hash, {also} FROM journal WHERE seq = :seq", {"seq": known.seq}).fetchone()
+        return (None, None) if line is None else (line[0], line[1])
 
     def _follow(self, connection: Connection, known: Head) -> Head:
         """The last line, reached link by link from a line that is known."""
@@ -310,20 +316,23 @@ def keep_head(
     database: Database,
     ledger: str,
     anchor: Anchor | None,
-    find_outside: Callable[[Connection], Keeper | None] | None,
+    find_outside: Callable[[Any], Keeper | None],
     inside: str,
     after: str,
+    named: str | None = None,
 ) -> Iterator[Connection]:
     """One change: committed, then the head synced, then and only then known to the caller.
 
-    Who keeps the head outside this machine is looked up before the change.
+    Who keeps the head outside this machine is looked up before the change, by what a query says that is `named`.
 
     A test may end the process (see `reach`) `inside` the transaction, or just `after` it is durable.
     """
     with database.write() as connection:
         if anchor is not None:
-            anchor.check(connection, ledger)
-        outside = None if find_outside is None else find_outside(connection)
+            found = anchor.check(connection, ledger, named or "NULL")
+        else:
+            found = None if named is None else connection.execute(f"SELECT {named}").fetchone()[0]
+        outside = find_outside(found)
         yield connection
         kept = anchor is not None or outside is not None
         mine = head(connection)[0] if kept else 0

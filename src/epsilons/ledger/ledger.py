@@ -75,8 +75,8 @@ class Ledger(Keeping, Renewing, Telling):
 
     def _writing(self, inside: str, after: str) -> AbstractContextManager[Connection]:
         """One change: committed, then the head synced, then and only then known to the caller."""
-        outside = self._find_outside if self.lasting else None  # one in memory has no witness
-        return journal.keep_head(self._database, self.id, self._anchor, outside, inside, after)
+        named = "(SELECT witness FROM ledger)" if self.lasting else None  # one in memory has no witness
+        return journal.keep_head(self._database, self.id, self._anchor, self._find_outside, inside, after, named)
 
     def _read(self, read: Callable[[Connection], _T]) -> _T:
         """One consistent view."""
@@ -87,9 +87,8 @@ class Ledger(Keeping, Renewing, Telling):
         """The newest line that is known outside the database; read before a view of it, so that it is no newer."""
         return None if self._anchor is None else self._anchor.get()._replace(marks=self._marks)
 
-    def _find_outside(self, connection: Connection) -> Outside | None:
+    def _find_outside(self, settled: str | None) -> Outside | None:
         """Who keeps the head as the ledger has it now: another witness may have been named since it was opened."""
-        (settled,) = connection.execute("SELECT witness FROM ledger").fetchone()
         if settled != (None if self._outside is None else self._outside.settled):
             before, self._outside = self._outside, witness.find_outside(settled, self.id, self.salt, None)
             if before is not None:
