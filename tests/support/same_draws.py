@@ -2,7 +2,8 @@
 
 Thousands of tests ask real questions. Each of them may be wrong by chance once in a million runs, or, by an oversight,
 once in a hundred; either way whoever sees it must see it again. So what the operating system would give depends on the
-test alone: not on its neighbours, nor on the worker that runs it. Children that a test starts draw afresh.
+test alone: not on its neighbours, nor on the worker that runs it. Children that a test starts draw afresh. Only keys of
+draws are fixed: names of ledgers and files stay new, since what one run left on the machine is there in the next.
 `--fresh-draws`, and the long run, leave all randomness to the operating system.
 """
 
@@ -19,12 +20,17 @@ from unittest.mock import patch
 
 import pytest
 
+_KEY_BYTES = 32
+_system = os.urandom
+
 
 def named(name: str) -> Callable[[int], bytes]:
     """A source of bytes that follow from a name; a forked child has others than its parent."""
     parent, calls = os.getpid(), itertools.count()
 
     def give(n: int) -> bytes:
+        if n != _KEY_BYTES:
+            return _system(n)
         child = "" if os.getpid() == parent else f" of process {os.getpid()}"
         return hashlib.shake_256(f"{name}{child}, call {next(calls)}".encode()).digest(n)
 

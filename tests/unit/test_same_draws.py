@@ -32,6 +32,14 @@ def test_a_forked_child_does_not_repeat_its_parents_draws() -> None:
         assert os.read(reader, 8) != system().bytes(8)
 
 
+def test_names_of_ledgers_are_new_in_every_run() -> None:
+    names = []
+    for _ in range(2):
+        with drawing_by("one test"):
+            names.append(os.urandom(16))
+    assert names[0] != names[1]
+
+
 def test_draws_are_named_within_and_left_to_the_system_afterwards() -> None:
     outer = os.urandom
     with drawing_by("one test"):

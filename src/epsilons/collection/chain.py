@@ -94,7 +94,7 @@ class Chain:
 
     def writing(self, inside: str, after: str) -> AbstractContextManager[Connection]:
         """One change; when this has ended it is durable, and its line is safe outside the store."""
-        return journal.keep_head(self._database, self._name, self._anchor, lambda _: self._outside, inside, after)
+        return journal.keep_head(self._database, self._name, self._anchor, lambda _: self._outside, inside, after, "1")
 
     def secure(self) -> None:
         """All lines that stand are safe outside the store, so that what they tell of may leave, also once more."""

@@ -323,16 +323,17 @@ def keep_head(
 ) -> Iterator[Connection]:
     """One change: committed, then the head synced, then and only then known to the caller.
 
-    Who keeps the head outside this machine is looked up before the change, by what a query says that is `named`.
+    Who keeps the head outside this machine is looked up before the change: nobody if the query `named` finds nothing.
 
     A test may end the process (see `reach`) `inside` the transaction, or just `after` it is durable.
     """
     with database.write() as connection:
+        found = None
         if anchor is not None:
             found = anchor.check(connection, ledger, named or "NULL")
-        else:
-            found = None if named is None else connection.execute(f"SELECT {named}").fetchone()[0]
-        outside = find_outside(found)
+        elif named is not None:
+            found = connection.execute(f"SELECT {named}").fetchone()[0]
+        outside = None if found is None else find_outside(found)
         yield connection
         kept = anchor is not None or outside is not None
         mine = head(connection)[0] if kept else 0
