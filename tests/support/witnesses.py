@@ -15,9 +15,11 @@ from typing import Any, ClassVar
 import pytest
 
 import epsilons.ledger
+from epsilons.ledger import signed
+from epsilons.ledger.heads import Heads
 from epsilons.ledger.kept import LEDGER, Kept
 from epsilons.ledger.ledger import Ledger
-from epsilons.service.witness import WitnessApp
+from epsilons.service.witness import WitnessApp, begin
 from support.ledgers import key, nano, person
 
 #: Of a witness that is called directly.
@@ -57,6 +59,17 @@ class Direct:
 
     def close(self) -> None:
         pass
+
+
+@contextmanager
+def witness_here(folder: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[WitnessApp]:
+    """The service at ADDRESS, called directly, with a store and a key in this folder."""
+    store = Heads(f"sqlite:///{folder}/witness.store")
+    app = WitnessApp(store, begin(store, folder / "witness.key"))
+    monkeypatch.setattr(signed, "Requests", Direct)
+    monkeypatch.setattr(Direct, "apps", {ADDRESS: app})
+    yield app
+    store.close()
 
 
 @contextmanager

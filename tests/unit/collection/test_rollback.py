@@ -19,20 +19,15 @@ from epsilons.storage.base import watchers
 from epsilons.storage.stores import UnusableStoreError
 from support.collections_world import TABLES, World, dump, put_back, sqlite_urls, survey
 from support.ledger_servers import fresh
-from support.witnesses import Direct, running
+from support.witnesses import ADDRESS, Direct, running, witness_here
 
-ADDRESS = "http://127.0.0.1:1"
 OWNERS = 12
 
 
 @pytest.fixture
 def service(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[WitnessApp]:
-    store = Heads(f"sqlite:///{tmp_path}/witness.store")
-    app = WitnessApp(store, begin(store, tmp_path / "witness.key"))
-    monkeypatch.setattr(signed, "Requests", Direct)
-    monkeypatch.setattr(Direct, "apps", {ADDRESS: app})
-    yield app
-    store.close()
+    with witness_here(tmp_path, monkeypatch) as app:
+        yield app
 
 
 OUTSIDE = ("service", pytest.param("table", marks=pytest.mark.integration))

@@ -10,13 +10,11 @@ from pathlib import Path
 import pytest
 
 import epsilons.ledger
-from epsilons.ledger import signed
-from epsilons.ledger.heads import Heads
 from epsilons.ledger.ledger import Ledger
-from epsilons.service.witness import WitnessApp, begin
+from epsilons.service.witness import WitnessApp
 from support.ledger_servers import fresh
 from support.ledgers import Ask, key
-from support.witnesses import ADDRESS, Clients, Direct
+from support.witnesses import ADDRESS, Clients, witness_here
 
 
 @pytest.fixture(params=["memory", "sqlite", pytest.param("postgresql", marks=pytest.mark.integration)])
@@ -60,12 +58,8 @@ def ask(ledger: Ledger) -> Ask:
 
 @pytest.fixture
 def service(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[WitnessApp]:
-    store = Heads(f"sqlite:///{tmp_path}/witness.store")
-    app = WitnessApp(store, begin(store, tmp_path / "witness.key"))
-    monkeypatch.setattr(signed, "Requests", Direct)
-    monkeypatch.setattr(Direct, "apps", {ADDRESS: app})
-    yield app
-    store.close()
+    with witness_here(tmp_path, monkeypatch) as app:
+        yield app
 
 
 @pytest.fixture(params=["service", pytest.param("table", marks=pytest.mark.integration)])
