@@ -35,8 +35,6 @@ SOURCE = "source"
 #: No column of a table begins like this, in whatever case: these names are ours.
 RESERVED = "epsilons "
 UNREAD = f"{RESERVED}unread "
-#: With a note beside each while they are read, they stay below what an engine can hold.
-MOST_COLUMNS = 1_000
 
 NUMBER, TEXT, TRUTH, DATE, TIME, OTHER = "number", "text", "truth", "date", "time", "other"
 ASKABLE = "Questions are about numbers, text, truths, dates, and times without a zone."
@@ -136,13 +134,7 @@ class Schema(dict[str, Column]):
 
 
 def check_names(names: Sequence[str]) -> None:
-    """Engines take names that differ only in case for one, and would rename a column.
-
-    Of tables with more than 2,048 columns DuckDB 2.0 was seen to hand over other columns' cells.
-    """
-    if sum(not name.casefold().startswith(RESERVED) for name in names) > MOST_COLUMNS:
-        rule = f"At most {MOST_COLUMNS:,} columns."
-        raise DataError("The table has too many columns.", rule=rule, suggest="a table of those that are asked about")
+    """Engines take names that differ only in case for one, and would rename a column."""
     if len({name.casefold() for name in names}) < len(names):
         rule = "Names of columns differ by more than upper and lower case."
         raise DataError("Two columns have the same name.", rule=rule, suggest="rename a column")

@@ -167,7 +167,10 @@ class DuckDB:
         return Schema([*viewed.values(), *unusable], named)
 
     def _describe(self, query: str) -> list[tuple[str, str]]:
-        return [row[:2] for row in self._connection.execute(f"DESCRIBE {query}").fetchall()]
+        # A relation has its columns in order. DESCRIBE has them as rows, which in this connection come in any order
+        # once they are more than a chunk of 2,048; cells are stored by place, and would be those of other columns.
+        found = self._connection.sql(query)
+        return list(zip(found.columns, map(str, found.types), strict=True))
 
     def _columns(self, found: exp.Table) -> Schema:
         return _make_schema(self._describe(exp.select("*").from_(found).sql("duckdb")))

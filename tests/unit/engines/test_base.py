@@ -5,10 +5,8 @@ import sys
 from pathlib import Path
 from typing import Any
 
-import duckdb
 import pyarrow as pa
 import pytest
-from sqlglot import exp
 
 from epsilons.engines.base import engines, open_table
 from epsilons.engines.duckdb import DuckDB
@@ -78,22 +76,3 @@ def test_without_pyspark_all_but_spark_works() -> None:
     done = subprocess.run([sys.executable, "-c", PROGRAM], capture_output=True, text=True, check=False)
     assert done.returncode == 0, done.stderr
     assert done.stdout.startswith("Spark is not installed.")
-
-
-def test_a_table_too_wide_for_an_engine_is_refused_by_its_columns_alone(tmp_path: Path) -> None:
-    """DuckDB handed over other columns' cells, now and then, where there were some thousand."""
-    types, path = {f"c{i}": "int" for i in range(999)}, tmp_path / "wide.csv"
-    for more, allowed in ((["id"], True), (["id", "x"], False)):
-        names = [*types, *more]
-        path.write_text(f"{','.join(names)}\n{','.join('1' for _ in names)}\n")
-        frame = pa.table({name: [1] for name in names})
-        relation = duckdb.sql(f"SELECT {', '.join(f'1 AS {name}' for name in names)}")
-        for source, given in ((path, {"types": types}), (frame, {}), (relation, {})):
-            if allowed:
-                engine = DuckDB(source, **given)
-                engine.stage("staged")
-                assert engine.run(exp.select("c0", "c998", "id").from_("staged")).to_pylist()[0]["c998"] == 1
-                engine.close()
-            else:
-                with pytest.raises(DataError, match=r"too many columns\. At most 1,000"):
-                    DuckDB(source, **given)

@@ -281,6 +281,19 @@ def test_types_of_frames() -> None:
     }  # fmt: skip
 
 
+def test_a_wide_table_keeps_every_cell_in_its_column() -> None:
+    """Rows of an unordered query come in chunks of 2,048, in any order; columns of a table must not be found by one."""
+    wide = pa.table({f"c{i}": [i] for i in range(2_500)})
+    engine = DuckDB(wide, threads=4)
+    assert list(engine.schema) == wide.column_names
+    engine.stage("staged")
+    assert engine.run(exp.select("*").from_("staged")).equals(wide)
+    wider = pa.table({f"c{i}": [i] for i in range(12_000)})
+    for again in map(str, range(3)):
+        assert list(engine.add(again, wider)) == wider.column_names
+    engine.close()
+
+
 @pytest.mark.parametrize(
     ("source", "options"),
     [
