@@ -55,6 +55,14 @@ class _Shape:
         )
         return [flat, good]
 
+    def faulty(self, width: int) -> re.Pattern[bytes]:
+        """Up to a thousand lines, each a row with cells too few or too many, or with one quote that encloses nothing."""
+        bare, cell = rb'[^"\r\n]*+', self._cells[1]
+        right = rb"(?:%b%b){%d}%b%b" % (cell, self._apart, width - 1, cell, _END)
+        ragged = rb"(?!%b)%b\r?\n" % (right, bare)
+        stray = rb'(?!%b)%b"%b\r?\n' % (self._well_quoted.pattern, bare, bare)
+        return re.compile(rb"(?:%b|%b){1,1024}+" % (ragged, stray))
+
     def find_cells(self, data: Any, at: int, most: int | None = None) -> tuple[list[bytes], int, bool]:
         """The cells of the row that begins here, where the next one begins, and whether quotes are in place."""
         found = self._well_quoted.match(data, at)
@@ -130,14 +138,21 @@ def _map(file: Any) -> Any:
 def _copy_csv(
     data: Any, at: int, width: int, shape: _Shape, write: Callable[[bytes], Any], faults: Counter[str]
 ) -> None:
-    """Rows that are as they should be are taken a thousand at a time, the others one by one."""
-    flat, good = shape.many(width)
+    """Rows that are as they should be are taken a thousand at a time, and so are lines with the usual faults.
+
+    The others are taken one by one, which takes some microseconds each: a file may be full of lines that are no good.
+    """
+    (flat, good), faulty = shape.many(width), shape.faulty(width)
     while at < len(data):
-        found = flat.match(data, at) or good.match(data, at)
+        found = flat.match(data, at) or good.match(data, at) or faulty.match(data, at)
         end = found.end() if found else at + 1
         rows = data[at:end] if end - at <= _MOST else b""
         # A return before the end of a line is not part of the row, unless it stands between quotes.
-        if found and rows and _is_text(rows) and (b"\r" not in rows or found.re is flat):
+        if found and rows and found.re is faulty:
+            if len(rows) <= _MOST - 3 * width and _is_text(rows):
+                write(_mend(rows.replace(b"\r", b"").splitlines(), width, shape.separator, faults))
+                at = end
+        elif found and rows and _is_text(rows) and (b"\r" not in rows or found.re is flat):
             write(rows.replace(b"\r", b"") + b"\n" * (not rows.endswith(b"\n")))
             at = end
         while at < end:
@@ -146,6 +161,17 @@ def _copy_csv(
                 faults[RAGGED] += len(cells) < width or any(cells[width:])
                 faults[QUOTES] += not in_place
                 write(write_row(cells[:width], width, shape.separator, faults))
+
+
+def _mend(lines: list[bytes], width: int, separator: bytes, faults: Counter[str]) -> bytes:
+    """Rows in the form that the engine reads, of lines in which a quote is a letter."""
+    written, apart = [], b'"%b"' % separator
+    for line in filter(None, lines) if width > 1 else lines:
+        cells = line.replace(b'"', b'""').split(separator, width + _BEYOND)[: width + _BEYOND]
+        faults[RAGGED] += len(cells) < width or any(cells[width:])
+        faults[QUOTES] += b'"' in line
+        written.append(b'"%b"\n' % apart.join(cells[:width] + [b""] * (width - len(cells))))
+    return b"".join(written)
 
 
 def _copy_json(data: Any, at: int, write: Callable[[bytes], Any]) -> None:

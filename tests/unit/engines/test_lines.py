@@ -3,6 +3,7 @@
 import csv
 import json
 import os
+import re
 from collections import Counter
 from pathlib import Path
 from typing import Any
@@ -16,7 +17,7 @@ import epsilons as eps
 from epsilons.engines.base import SOURCE
 from epsilons.engines.dialects import PLAIN
 from epsilons.engines.duckdb import DuckDB
-from epsilons.engines.lines import copy_lines
+from epsilons.engines.lines import _Shape, copy_lines
 from epsilons.errors import DataError
 from epsilons.testing import seeded
 
@@ -129,6 +130,42 @@ def test_any_bytes_are_rows_of_one_width_that_the_engine_reads_alike(
     wanted = [tuple(cell or None for cell in row) for row in copied]
     found = read(path, dict.fromkeys(names, "text"))
     assert sorted(map(repr, filter(any, found))) == sorted(map(repr, filter(any, wanted)))
+
+
+@settings(max_examples=150, deadline=None)
+@given(st.lists(st.sampled_from([*CELLS, b"\n", b"\n", b'"', b",", b"a"]), max_size=60), st.integers(1, 3))
+def test_lines_with_faults_are_read_alike_one_by_one_and_together(
+    tmp_path_factory: pytest.TempPathFactory, parts: list[bytes], width: int
+) -> None:
+    folder, names = tmp_path_factory.mktemp("rows"), ("a", "b", "c")[:width]
+    (folder / "people.csv").write_bytes(",".join(names).encode() + b"\n" + b"".join(parts))
+    found = []
+    for together in (True, False):
+        faults, copied = Counter[str](), folder / f"{together}"
+        copied.mkdir()
+        with pytest.MonkeyPatch.context() as patched:
+            if not together:
+                patched.setattr(_Shape, "faulty", lambda *_: re.compile(rb"(?!)"))
+            path = copy_lines("csv", [str(folder / "people.csv")], names, str(copied), PLAIN, faults)
+        with open(path, newline="", encoding="utf-8") as rows:
+            found.append(([row for row in csv.reader(rows, strict=True) if row], +faults))
+    assert found[0] == found[1]
+
+
+def test_a_file_full_of_faults_is_not_read_line_by_line(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Fifty million bytes of them would take minutes."""
+    one_by_one, find = Counter[bool](), _Shape.find_cells
+    monkeypatch.setattr(_Shape, "find_cells", lambda *given: (one_by_one.update([True]), find(*given))[1])
+    for number, line in enumerate((b"\n", b"5\r\n", b"5,1,2\n", b'5,"a\n', b'5,a"b\n')):
+        path, folder = tmp_path / "people.csv", tmp_path / str(number)
+        path.write_bytes(b'id,wage\n1,"open\n' + line * 20_000)
+        folder.mkdir()
+        one_by_one.clear()
+        faults = Counter[str]()
+        copied = Path(copy_lines("csv", [str(path)], ("id", "wage"), str(folder), PLAIN, faults))
+        assert one_by_one[True] < 20, line
+        assert copied.read_bytes().count(b"\n") == (2 if number == 0 else 20_002)
+        assert sum(faults.values()) == (1 if number == 0 else 20_001)
 
 
 def test_headers(tmp_path: Path) -> None:
