@@ -133,6 +133,29 @@ def answer_to(one: socket.socket) -> bytes:
     return said
 
 
+def test_a_request_has_one_end() -> None:
+    """Whoever stands before it may have gone by the other length: what comes then is somebody else's."""
+    two = b"POST / HTTP/1.1\r\nHost: x\r\nContent-Length: 4\r\nTransfer-Encoding: chunked\r\n\r\n0\r\n\r\n"
+    with serving("10") as connect:
+        for head in (
+            two,
+            two.replace(b"Content-Length: 4\r\n", b"").replace(b"\r\n\r\n0", b"\r\nContent-Length: 4\r\n\r\n0"),
+        ):
+            reply = answer_to(connect(head + b"GET / HTTP/1.1\r\nHost: x\r\n\r\n"))
+            assert reply.startswith(b"HTTP/1.1 400")
+            assert reply.count(b"HTTP/1.1") == 1
+        for wrong in (
+            b"Content-Length: 4\r\nContent-Length: 5",
+            b"Transfer-Encoding: chunked, identity",
+            b"Content-Length: +4",
+        ):
+            reply = answer_to(
+                connect(b"POST / HTTP/1.1\r\nHost: x\r\n" + wrong + b"\r\n\r\n0\r\n\r\nGET / HTTP/1.1\r\n\r\n")
+            )
+            assert reply.startswith((b"HTTP/1.1 400", b"HTTP/1.1 501"))
+            assert reply.count(b"HTTP/1.1") == 1
+
+
 def test_a_certificate_that_cannot_be_used_is_told(tmp_path: Path) -> None:
     certificate, key = self_signed(tmp_path)
     (tmp_path / "wrong.key").write_text("no key")

@@ -93,7 +93,8 @@ class Gateway:
     def __init__(self, file: Path, routes: tuple[Route, ...] = ROUTES) -> None:
         settings, self.folder = Settings.read(file), file.parent
         self.store = open_store(settings.store)
-        self.app = GatewayApp(open_holdings(settings.datasets, self.folder), self.store, routes, self.folder)
+        holdings = open_holdings(settings.datasets, self.folder)
+        self.app = GatewayApp(holdings, self.store, routes, self.folder, settings.address)
         add_pages(self.app)
         passing = itertools.count()
         self.app.rates = Rates(lambda: float(next(passing)))  # a second for each request

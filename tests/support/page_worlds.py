@@ -52,6 +52,7 @@ ACCOUNTS = {
     "rho": 'measure = "zcdp"\ndelta = 1e-6\n',
     "yearly": 'public = ["region"]\nrenews = { standard = "year", open = "month" }\n',
     "odd & é/%41": "",
+    "spent": 'measure = "zcdp"\ndelta = 1e-6\n',  # for tests that use up what people have
 }
 
 
@@ -82,9 +83,8 @@ def declare_accounts(folder: Path) -> Path:
             f'[preferences]\ncolumn = "privacy"\nlevels = {{ {levels} }}\n'
         )
         eps.Dataset.register(**arguments_of(folder / f"{place}.toml"), confirm=True).close()
-    (folder / "gateway.toml").write_text(
-        f'store = "sqlite:///gateway.store"\ndatasets = {json.dumps([f"{place}.toml" for place in range(3)])}\n'
-    )
+    files = json.dumps([f"{place}.toml" for place in range(len(ACCOUNTS))])
+    (folder / "gateway.toml").write_text(f'store = "sqlite:///gateway.store"\ndatasets = {files}\n')
     return folder / "gateway.toml"
 
 

@@ -65,6 +65,8 @@ class Visit:
     headers: Mapping[bytes, bytes]
     scheme: str = "http"
     query: bytes = b""
+    #: Where others find the server, where its file says so.
+    address: str | None = None
 
     @property
     def fields(self) -> dict[str, str]:
@@ -78,8 +80,9 @@ class Visit:
 
     @property
     def origin(self) -> str:
-        """The address that it was sent to."""
-        return f"{'https' if self.secure else 'http'}://{self.headers.get(b'host', b'').decode('latin-1')}"
+        """Where others find the server: where its file says, or where this was sent to."""
+        sent = f"{'https' if self.secure else 'http'}://{self.headers.get(b'host', b'').decode('latin-1')}"
+        return self.address or sent
 
     def read(self, *required: str, optional: Mapping[str, Any] | None = None) -> list[Any]:
         """The parts of a body that is an object of these names: those required, then the others, or what they are."""
@@ -150,11 +153,16 @@ class GatewayApp:
     """ASGI over these datasets and this store."""
 
     def __init__(
-        self, holdings: Mapping[str, Holding], store: Database, routes: tuple[Route, ...], place: Path
+        self,
+        holdings: Mapping[str, Holding],
+        store: Database,
+        routes: tuple[Route, ...],
+        place: Path,
+        address: str | None = None,
     ) -> None:
-        """`place` is a folder that all workers share."""
+        """`place` is a folder that all workers share, `address` where others find the server."""
         self.holdings, self.routes, self.keys, self.replies = holdings, routes, Keys(store), Replies(store, place)
-        self.sessions, self.rates, self.store = Sessions(store), Rates(), store
+        self.sessions, self.rates, self.store, self.address = Sessions(store), Rates(), store, address
         #: How a refusal looks to somebody with a browser.
         self.show_refusal: Callable[[Reply, Holder | None], Reply] = lambda refused, _: refused
         #: {(route, role, status): how many}, and seconds in all by route.
@@ -236,7 +244,8 @@ class GatewayApp:
             route, parts = found
             if (away := _turn_away(route, holder, headers)) is not None:
                 return name, role, self._show(found, away, holder)
-            visit = Visit(holder or Holder(0, "", ""), parts, b"", headers, scheme, scope.get("query_string", b""))
+            query = scope.get("query_string", b"")
+            visit = Visit(holder or Holder(0, "", ""), parts, b"", headers, scheme, query, self.address)
             reply = await self._let_in(route, visit, who, receive)
         except EpsilonsError as error:
             reply = self._refuse(name, error, role)

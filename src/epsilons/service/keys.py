@@ -95,6 +95,12 @@ class Keys:
             connection.execute("UPDATE keys SET revoked = :at WHERE number = :number", {"at": at, "number": number})
             return replace(read_holder(row), revoked=at)
 
+    def opens(self, number: int) -> bool:
+        """Whether a key or link was not revoked so far."""
+        with self._store.read() as connection:
+            found = "SELECT 1 FROM keys WHERE number = :number AND revoked IS NULL"
+            return connection.execute(found, {"number": number}).fetchone() is not None
+
     def asks(self, name: str) -> bool:
         """Whether a key of this name, also one that was revoked, is or was for asking."""
         with self._store.read() as connection:

@@ -103,6 +103,8 @@ async def _answer(app: GatewayApp, here: Holding, visit: Visit, noted: Noted) ->
     document, who, once = visit.document(), visit.holder.name, _once(noted.key)
 
     def look() -> Reply | Ready:
+        if not app.keys.opens(visit.holder.number):  # it waited, and its key was revoked meanwhile
+            return problem(401, "This key opens nothing any more.", "It was revoked. Nothing was charged.")
         asked = Asked(here.refresh(), document, who, once)
         found = asked.find()
         if found is not None:

@@ -165,7 +165,23 @@ def run(app: App, listening: socket.socket, certificate: str | None = None, cert
     connection: Any = WatchedConnection
     if certificate is not None:
         connection = partial(SecureConnection, _read_certificate(certificate, certificate_key))
-    uvicorn.Server(uvicorn.Config(app, **quiet, http=connection)).run(sockets=[listening])
+    uvicorn.Server(uvicorn.Config(_read_once(app), **quiet, http=connection)).run(sockets=[listening])
+
+
+def _read_once(app: App) -> App:
+    """Refuse a body whose end is told in two ways.
+
+    A proxy may go by the other one: then the rest of somebody's body would be the next one's request.
+    """
+
+    async def check(scope: Scope, receive: Receive, send: Send) -> None:
+        if {b"content-length", b"transfer-encoding"} <= {name for name, _ in scope["headers"]}:
+            rule, last = "Content-Length or Transfer-Encoding, not both.", (("connection", "close"),)
+            await problem(400, "The length of this request is told twice.", rule, headers=last).send(send)
+        else:
+            await app(scope, receive, send)
+
+    return check
 
 
 def _read_certificate(certificate: str, key: str | None) -> ssl.SSLContext:

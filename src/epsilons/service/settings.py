@@ -10,10 +10,11 @@
     address = "https://stats.example.org"
 
 Paths are relative to the file. Plain HTTP is spoken on the machine itself only. The address is where others find it,
-for the links that people are given; without one, that of the server itself.
+for the links that people are given and the code that pages offer; without one, that of the server itself.
 """
 
 import os
+import re
 import tomllib
 from dataclasses import dataclass
 from pathlib import Path
@@ -44,7 +45,7 @@ class Settings:
     def public_address(self) -> str:
         """Where others find it."""
         host = f"[{self.host}]" if ":" in self.host else self.host
-        return (self.address or f"{'https' if self.certificate else 'http'}://{host}:{self.port}").rstrip("/")
+        return self.address or f"{'https' if self.certificate else 'http'}://{host}:{self.port}"
 
     @classmethod
     def read(cls, path: str | os.PathLike[str]) -> "Settings":
@@ -68,7 +69,7 @@ class Settings:
             rule, hint = "It keeps hashes of keys, and replies.", 'store = "sqlite:///gateway.store"'
             raise DataError(f"{where.name} has no store.", rule=rule, suggest=hint)
         listed, host = _list_files(given.get("datasets"), here), given.get("host", "127.0.0.1")
-        found = cls(store, listed, host, _port(given), _workers(given), **https, address=given.get("address"))
+        found = cls(store, listed, host, _port(given), _workers(given), **https, address=_address(given))
         if len(https) == 1:
             raise DataError("A certificate goes with its key.", suggest='certificate_key = "server.key"')
         if not https and not is_loopback(found.host):
@@ -82,6 +83,17 @@ def _list_files(given: Any, here: Path) -> tuple[str, ...]:
     if not isinstance(given, list) or not given or not all(isinstance(one, str) for one in given):
         raise DataError("Datasets are listed by their files.", suggest='datasets = ["people.toml"]')
     return tuple(str(here / one) for one in given)
+
+
+def _address(given: dict[str, Any]) -> str | None:
+    """Without a slash at its end: paths are put behind it."""
+    if "address" not in given:
+        return None
+    found = given["address"].rstrip("/")
+    if not re.fullmatch(r"https?://[^\s/?#@]+", found):
+        rule = "Personal links are made of it."
+        raise DataError("An address begins with https://.", rule=rule, suggest='address = "https://stats.example.org"')
+    return found
 
 
 def _port(given: dict[str, Any]) -> int:

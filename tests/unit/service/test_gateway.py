@@ -313,6 +313,29 @@ def test_questions_at_a_time_and_in_the_queue_are_limited(
     assert charged(here) == before + 3
 
 
+def test_a_question_that_waits_ends_with_its_key(here: Gateway, held: dict[str, str]) -> None:
+    """Whoever revokes a key does not pay for what it still had in the queue."""
+    key, other = (here.keys.add(f"revoked {number}", "analyst") for number in range(2))
+    numbers = {one.name: one.number for one in here.keys.list()}
+    asked = [{"statistic": "count", "arguments": {"where": f"age >= {age}", "share": 0.01}} for age in (71, 72)]
+    before = charged(here)
+
+    async def during() -> list[Seen]:
+        async with here.app.holdings["wages"].turns.short():
+            sent = [
+                asyncio.create_task(here.send("POST", ASK, one, whose, "waits"))
+                for one, whose in zip(asked, (key, other), strict=True)
+            ]
+            await asyncio.wait(sent, timeout=0.2)
+            here.keys.revoke(numbers["revoked 0"])
+        return [await one for one in sent]
+
+    ended, answered = here.run(during())
+    assert "Nothing was charged." in refused(ended, 401)["detail"]
+    assert answered.status == 200
+    assert charged(here) == before + 1
+
+
 def test_who_plans_much_keeps_nobody_from_their_page(
     here: Gateway, held: dict[str, str], monkeypatch: pytest.MonkeyPatch
 ) -> None:

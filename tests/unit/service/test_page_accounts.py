@@ -138,8 +138,8 @@ def test_who_was_public_is_not_told_that_little_is_known(here: Gateway, held: di
 
 def test_a_level_promises_no_less_than_was_used_already(here: Gateway, held: dict[str, str]) -> None:
     """Of all answers there will ever be, those that were given are some; more than a level allows is not hidden."""
-    people = here.app.holdings["rho"].people
-    key = here.keys.add("somebody who became strict", "person", "rho", "p5")
+    people = here.app.holdings["spent"].people
+    key = here.keys.add("somebody who became strict", "person", "spent", "p5")
     people.set_level({"p5": "standard"})
     people.count(share=0.4, where="wage > 1")
     people.set_level({"p5": "strict"})
@@ -224,9 +224,9 @@ def test_what_is_wrong_with_the_server_is_told_to_stewards_alone(
 def test_a_batch_that_was_asked_from_code_has_a_page_of_its_job(here: Gateway, held: dict[str, str]) -> None:
     questions = [{"statistic": "count", "arguments": {"where": f"wage > {number}"}} for number in range(3)]
     sent = {"questions": questions, "share": 0.1}
-    assert here("POST", "/v1/datasets/rho/ask", sent, held["analyst"], "batch").status == 200
-    seen = here("GET", f"/data/rho/jobs/{name_job('the analyst', 'batch')}", key=held["analyst"])
-    assert (seen.status, seen.headers["location"]) == (303, "/data/rho/answers")
+    assert here("POST", "/v1/datasets/spent/ask", sent, held["analyst"], "batch").status == 200
+    seen = here("GET", f"/data/spent/jobs/{name_job('the analyst', 'batch')}", key=held["analyst"])
+    assert (seen.status, seen.headers["location"]) == (303, "/data/spent/answers")
 
 
 def test_who_asks_sees_their_own_quota(here: Gateway, held: dict[str, str]) -> None:
@@ -240,9 +240,9 @@ def test_who_asks_sees_their_own_quota(here: Gateway, held: dict[str, str]) -> N
 
 
 def test_answers_in_rho_are_shown_also_where_somebody_is_public(here: Gateway, held: dict[str, str]) -> None:
-    people = here.app.holdings["rho"].people
+    people = here.app.holdings["spent"].people
     people.set_level({"p8": "public"})
     number = people.count(share=0.01, where="wage >= 1").number
-    page = look(here, f"/data/rho/answers/{number}", held["analyst"])
+    page = look(here, f"/data/spent/answers/{number}", held["analyst"])
     assert ["public", "0"] in rows_of(page, "What people were charged at most, in rho")
     assert "charged, rho" in str(people.answers()[number or 0].sheets()[1])

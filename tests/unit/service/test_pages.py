@@ -12,6 +12,7 @@ import threading
 from collections.abc import Iterator
 from html import unescape
 from html.parser import HTMLParser
+from pathlib import Path
 from typing import Any
 from urllib.parse import urlencode
 
@@ -50,8 +51,8 @@ ALLOWED: dict[str, tuple[set[str], dict[str, str] | None]] = {
 #: What an address may have behind ?.
 QUERIES = {"question": FIELDS, "answer": FIELDS, "waiting": FIELDS, "whatif": (*FIELDS, *MOVE), "my": ("done",),
            "answers": ("before",), "care": ("done",), "keyring": ("done",)}  # fmt: skip
-JUNK = ("", " ", "0", "-1", "1e308", "nan", "inf", "9" * 40, "\x00", "é" * 300, "<script>", "%00", "'; DROP TABLE x",
-        "level:", "level:nobody", "epsilon:-1", "other", "mean", "wage", "region", "strict", "0,1,2",
+JUNK = ("", " ", "0", "-1", "1e308", "nan", "inf", "9" * 40, "9" * 5000, "\x00", "é" * 300, "<script>", "%00",
+        "'; DROP TABLE x", "level:", "level:nobody", "epsilon:-1", "other", "mean", "wage", "region", "strict", "0,1,2",
         "\ud83d")  # fmt: skip
 
 
@@ -67,11 +68,23 @@ def here(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Gateway]:
 
 @pytest.fixture(scope="module")
 def held(here: Gateway) -> dict[str, str]:
+    return begin(here)
+
+
+def begin(here: Gateway) -> dict[str, str]:
     """A key of each role; something was asked."""
     made = {role: here.keys.add(role, role) for role in ("steward", "analyst", "operator")}
     made["person"] = here.keys.add("a person", "person", "pay", 3)
     assert ask(here, made["analyst"], statistic="mean", column="wage", by="region").status == 303
     return made
+
+
+@pytest.fixture
+def alone(tmp_path: Path, here: Gateway) -> Iterator[tuple[Gateway, dict[str, str]]]:
+    """The same for one test, which moves people or uses up what they have. Its clock is that of `here`."""
+    made = Gateway(declare_levels(tmp_path))
+    yield made, begin(made)
+    made.close()
 
 
 def send(
@@ -232,6 +245,22 @@ def test_no_made_up_form_or_address_breaks_a_page(here: Gateway, held: dict[str,
         assert here("POST", "/my", raw, held["person"]).status in (422, 303)
 
 
+@pytest.mark.parametrize(
+    ("path", "form", "told"),
+    [
+        ("links", {"person": "9" * 5000}, "This is no id."),  # Python reads no number of so many digits
+        ("quotas", {"analyst": "analyst", "epsilon": "inf"}, "This is not a number."),
+        ("quotas", {"analyst": "analyst", "epsilon": "nan"}, "This is not a number."),
+        ("quotas", {"analyst": "analyst", "questions": "9" * 5000}, "This is not a whole number."),
+    ],
+)
+def test_numbers_that_a_steward_mistypes_are_said_to_be_none(
+    here: Gateway, held: dict[str, str], path: str, form: dict[str, str], told: str
+) -> None:
+    seen = send(here, f"/steward/pay/{path}", form, held["steward"])
+    assert (seen.status, told in seen.body.decode()) == (422, True)
+
+
 def test_a_link_opens_also_for_who_is_still_there(here: Gateway, held: dict[str, str]) -> None:
     """The page of a link that stands elsewhere comes without the cookie; what it sends comes with it."""
     cookie = here("POST", "/enter", f"key={held['analyst']}".encode(), headers=LOCAL).headers["set-cookie"]
@@ -366,7 +395,8 @@ def test_everything_that_others_wrote_is_escaped(here: Gateway, held: dict[str, 
 # What is told whom ----------------------------------------------------------------------------------------------------
 
 
-def test_levels_of_few_people_share_a_line_on_pages_and_are_told_as_json(here: Gateway, held: dict[str, str]) -> None:
+def test_levels_of_few_people_share_a_line_on_pages_and_are_told_as_json(alone: tuple[Gateway, dict[str, str]]) -> None:
+    here, held = alone
     assert SIZES["rare"] < _FEW_PEOPLE <= min(size for name, size in SIZES.items() if name != "rare")
     here.app.holdings["pay"].people.set_level({400: 0.3, 401: 0.31})  # two levels of one person each
     send(
@@ -383,7 +413,10 @@ def test_levels_of_few_people_share_a_line_on_pages_and_are_told_as_json(here: G
     assert {(one["epsilon"], one["people"]) for one in levels} >= {(0.7, 5), (0.3, 1), (0.31, 1)}
 
 
-def test_a_person_s_page_is_their_own_and_no_other_page_is_about_a_person(here: Gateway, held: dict[str, str]) -> None:
+def test_a_person_s_page_is_their_own_and_no_other_page_is_about_a_person(
+    alone: tuple[Gateway, dict[str, str]],
+) -> None:
+    here, held = alone
     people = here.app.holdings["pay"].people
     one, other = (here.keys.add(f"person {number}", "person", "pay", number) for number in (20, 21))
     people.set_level({402: 0.05})  # of levels on one line the least and the largest are told
@@ -462,7 +495,8 @@ def test_what_is_left_is_counted_in_questions_like_this_one(here: Gateway, held:
     assert (strict[0], strict[2], strict[4]) == ("strict", show(cost), str(often))
 
 
-def test_a_plan_that_no_longer_holds_is_not_asked(here: Gateway, held: dict[str, str]) -> None:
+def test_a_plan_that_no_longer_holds_is_not_asked(alone: tuple[Gateway, dict[str, str]]) -> None:
+    here, held = alone
     people = here.app.holdings["pay"].people
     page = look(here, "/data/pay/ask", held["analyst"], statistic="sum", column="wage", share="0.9", where="age >= 21")
     assert ask(here, held["analyst"], statistic="sum", column="wage", share="0.9", where="age >= 22").status == 303
@@ -506,7 +540,9 @@ def test_budgets_over_time_are_what_the_ledger_says(here: Gateway, held: dict[st
 # Charts ---------------------------------------------------------------------------------------------------------------
 
 
-def test_charts_are_drawn_by_several_threads_and_leave_nobody_s_style_behind(here: Gateway) -> None:
+def test_charts_are_drawn_by_several_threads_and_leave_nobody_s_style_behind(
+    here: Gateway, held: dict[str, str]
+) -> None:
     import matplotlib
 
     from epsilons.service.pages.charts import draw_answer

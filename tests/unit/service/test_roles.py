@@ -118,15 +118,15 @@ def test_every_role_against_every_route(here: Gateway, held: dict[str, str]) -> 
     assert here("GET", "/v1/me", headers=person).status == 401, "who left is gone"
 
 
-def test_a_route_that_names_no_role_is_open_to_nobody(here: Gateway, held: dict[str, str]) -> None:
+def test_a_route_that_names_no_role_is_open_to_nobody(
+    here: Gateway, held: dict[str, str], monkeypatch: pytest.MonkeyPatch
+) -> None:
     async def handle(app: GatewayApp, visit: Visit) -> Reply:
         return as_json("let in")
 
-    here.app.routes = (*ROUTES, Route("none", "GET", "/v1/new", handle, "Somebody forgot who may."))
-    try:
-        assert [here("GET", "/v1/new", key=key).status for key in (None, *held.values())] == [401, *[403] * 4]
-    finally:
-        here.app.routes = ROUTES
+    forgotten = Route("none", "GET", "/v1/new", handle, "Somebody forgot who may.")
+    monkeypatch.setattr(here.app, "routes", (*here.app.routes, forgotten))
+    assert [here("GET", "/v1/new", key=key).status for key in (None, *held.values())] == [401, *[403] * 4]
 
 
 def test_a_job_is_its_own_holder_s_alone(here: Gateway, held: dict[str, str]) -> None:
@@ -201,6 +201,21 @@ def test_a_link_is_shown_once_expires_and_ends_with_the_next_one(
     many = [come_in(here, again) for _ in range(12)]
     there = [here("GET", "/v1/me", headers=one).status for one in many]
     assert there.count(200) == sessions._MOST_COOKIES
+
+
+def test_links_and_code_lead_to_where_the_server_is_found(
+    here: Gateway, held: dict[str, str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A steward who comes through a tunnel gives people the address that they can reach."""
+    sent = {"host": "localhost:9000"}
+    asked = here("GET", "/data/wages/ask", key=held["analyst"], headers=sent, query="statistic=count").body.decode()
+    assert "http://localhost:9000/v1/datasets/wages/ask" in asked
+    monkeypatch.setattr(here.app, "address", "https://stats.example.org")
+    link = here("POST", f"{PLACE}/links", {"person": "person 45"}, held["steward"], headers=sent).document["link"]
+    assert link.startswith("https://stats.example.org/enter#eps_")
+    asked = here("GET", "/data/wages/ask", key=held["analyst"], headers=sent, query="statistic=count").body.decode()
+    assert "https://stats.example.org/v1/datasets/wages/ask" in asked
+    assert "localhost" not in asked
 
 
 def test_cookies_are_for_this_site_alone(here: Gateway) -> None:

@@ -91,7 +91,7 @@ def _work(settings: Settings, listening: socket, place: Path, ready: Callable[[G
             holdings = opened.enter_context(_hold_demo(place))
         for one in holdings.values():
             opened.callback(one.close)
-        app = GatewayApp(holdings, store, ROUTES, place)
+        app = GatewayApp(holdings, store, ROUTES, place, settings.address)
         add_pages(app)
         opened.callback(app.replies.close)
         ready(app)

@@ -1,6 +1,8 @@
 """What stewards see and do: the acts of the API, by the same code. No page shows a person's account."""
 
 import json
+import math
+import re
 from collections.abc import Awaitable, Callable
 from dataclasses import replace
 from typing import Any
@@ -25,6 +27,8 @@ _DONE = {
     "quota": "The quota is set.",
     "revocation": "It opens nothing any more.",
 }
+#: An id that is a number; of some thousand digits Python reads none.
+_WHOLE = re.compile(r"-?[0-9]{1,20}")
 #: From which level to which, and how many percent of those there.
 MOVE = ("from", "to", "part")
 
@@ -150,7 +154,7 @@ async def issue_link(app: GatewayApp, visit: Visit, here: Holding) -> Reply:
 
     def sent() -> dict[str, Any]:
         person = fields.get("person", "").strip()
-        if not person or (number and not person.removeprefix("-").isdecimal()):
+        if not (_WHOLE.fullmatch(person) if number else person):
             raise PreferenceError("This is no id.", rule="As it stands in the data.", suggest="17" if number else "ann")
         days = _whole(fields.get("days", ""))
         return {"person": int(person) if number else person, **({} if days is None else {"days": days})}
@@ -161,9 +165,12 @@ async def issue_link(app: GatewayApp, visit: Visit, here: Holding) -> Reply:
 
 def _real(text: str) -> float | None:
     try:
-        return float(text.replace(",", ".")) if text.strip() else None
+        found = float(text.replace(",", ".")) if text.strip() else None
     except ValueError:
-        raise ProtocolError("This is not a number.", suggest="0.5, or nothing for no limit") from None
+        found = math.nan
+    if found is not None and not math.isfinite(found):
+        raise ProtocolError("This is not a number.", suggest="0.5, or nothing for no limit")
+    return found
 
 
 def _whole(text: str) -> int | None:
