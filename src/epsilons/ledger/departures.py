@@ -24,16 +24,16 @@ Row = tuple[int, bytes]
 class Departures(NamedTuple):
     """Which cohort was left by which line of the journal, and for which, sorted by the former."""
 
-    origins: NDArray[np.uint32]
+    origins: NDArray[np.int64]
     lines: NDArray[np.int64]
-    targets: NDArray[np.uint32]
+    targets: NDArray[np.int64]
 
     @classmethod
     def of(cls, rows: Sequence[Row]) -> Self:
         if any(len(content) % (2 * _NUMBER.itemsize) for _, content in rows):
             raise does_not_add_up("the roster has lost a piece")
         both = [np.frombuffer(content, _NUMBER).reshape(2, -1) for _, content in rows]
-        origins, targets = np.concatenate([np.empty((2, 0), _NUMBER), *both], axis=1)
+        origins, targets = np.concatenate([np.empty((2, 0), np.int64), *both], axis=1)
         lines = np.repeat(np.array([line for line, _ in rows], np.int64), [one.shape[1] for one in both])
         order = np.argsort(origins, kind="stable")
         return cls(origins[order], lines[order], targets[order])
