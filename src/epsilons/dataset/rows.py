@@ -14,7 +14,7 @@ from __future__ import annotations
 import tempfile
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from functools import cached_property
 from typing import TYPE_CHECKING, Any, NamedTuple, Self
 
@@ -25,6 +25,7 @@ from sqlglot import exp
 from epsilons.engines.base import DATE, NUMBER, OTHER, RESERVED, TEXT, TRUTH, Column, Engine, Schema
 from epsilons.engines.trees import cast, column, double, missing, table, whole
 from epsilons.errors import DataError
+from epsilons.ledger.departures import Departures
 from epsilons.ledger.order import Codes, Sorted, as_sorted, locate, look_up, tell_apart
 from epsilons.ledger.values import Moves
 from epsilons.storage.base import reach
@@ -156,7 +157,8 @@ def prepare(
             file.flush()
             digests = np.memmap(file, np.uint8, "r", shape=digests.shape)
     written = Labelled(engine, name, schema, digests, codes, listed, standing.line, len(ids) * rows)
-    return follow(written, replace(standing, people=standing.people[:0], cohorts=standing.cohorts[:0]))
+    nobody = standing.people[:0], standing.cohorts[:0]
+    return follow(written, Moves(standing.epoch, standing.line, *nobody, Departures.of([])))
 
 
 def follow(written: Labelled, moves: Moves, before: Preparation | None = None) -> Preparation:
@@ -170,7 +172,9 @@ def follow(written: Labelled, moves: Moves, before: Preparation | None = None) -
     here = place >= 0
     numbers, new = place[here], moves.cohorts[here]
     listed, which = np.unique(new, return_inverse=True)
-    cohorts = tuple(dict.fromkeys((*written.cohorts, *listed.tolist())))
+    # Where everybody left a cohort at once, its code stands for the one that they went to, as another code may.
+    stand: list[int] = moves.left.follow(np.array(written.cohorts, np.int64)).tolist()
+    cohorts = (*stand, *sorted(set(listed.tolist()) - set(stand)))
     code_of = {cohort: code for code, cohort in enumerate(cohorts)}
     codes = np.array([code_of[cohort] for cohort in listed.tolist()], np.int32)[which.reshape(-1)]
     if before is not None and before.prepared.name != name:

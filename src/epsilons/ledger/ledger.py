@@ -223,8 +223,8 @@ class Ledger(Keeping, Renewing, Telling):
     def moves(self, line: int) -> values.Moves:
         """Who joined or moved after a line of the journal, and where they are now."""
         with self._database.read() as connection:
-            people, cohorts = segments.read_moves(connection, line, self._moved.get(line)).last()
-            return values.Moves(statements.read_epoch(connection), journal.head(connection)[0], people, cohorts)
+            found = segments.read_moves(connection, line, self._moved.get(line))
+            return values.Moves(statements.read_epoch(connection), journal.head(connection)[0], *found)
 
     def allowance(self, share: Fraction, dataset: int | None = None) -> values.Allowance:
         """What a question may charge each cohort; BudgetExceeded when nobody with a finite epsilon has any left."""

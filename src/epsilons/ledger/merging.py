@@ -8,7 +8,7 @@ and nobody has more left than before. First those with one grant and level; wher
 grants that have no name, and the smaller one holds.
 
 What is lost is what people have left, as a part of what they granted. The merges that lose least are made first. A line
-of the journal says who went where and how much was added, and a person's statement says so, too.
+of the journal says which cohort went where and how much was added, and a person's statement says so, too.
 
 Charges that could still be given back would keep cohorts apart: they are spent from here on.
 """
@@ -21,10 +21,8 @@ from heapq import heapify, heappop, heappush
 from itertools import pairwise
 from typing import Any
 
-import numpy as np
-
-from epsilons.ledger import journal, segments
-from epsilons.ledger.roster import MADE, Group, find_newest, hash_people, write_sizes
+from epsilons.ledger import departures, journal
+from epsilons.ledger.roster import MADE, Group, find_newest, write_sizes
 from epsilons.ledger.rosters import change_earlier, count_earlier
 from epsilons.ledger.statements import read_epoch, spend
 from epsilons.storage.base import Connection
@@ -151,7 +149,7 @@ def _carry_out(connection: Connection, at: str, merged: Iterable[_Party]) -> Non
     """Everyone of a party goes to the largest of its cohorts that stands as all of them will, or to a new one."""
     epoch, newest = read_epoch(connection) + 1, find_newest(connection)
     made: list[dict[str, Any]] = []
-    steps: dict[int, tuple[int, int]] = {}
+    groups: list[Group] = []
     for party in merged:
         stands = party.granted, party.spent, party.earlier
         fit = [row for row in party.rows if (row["granted"], row["spent"], _earlier(row)) == stands]
@@ -164,20 +162,13 @@ def _carry_out(connection: Connection, at: str, merged: Iterable[_Party]) -> Non
             made.append({**target, "reserved": 0, "people": 0})
         counts = party.spent + party.earlier
         others = [row for row in party.rows if row["id"] != target["id"]]
-        steps |= {row["id"]: (target["id"], counts - row["spent"] - _earlier(row)) for row in others}
-    people, cohorts = segments.read_present(connection)
-    moving = np.flatnonzero(np.isin(cohorts, list(steps)))
-    moving = moving[np.argsort(cohorts[moving], kind="stable")]
-    origins, starts = np.unique(cohorts[moving], return_index=True)
-    groups: list[Group] = []
-    for origin, party_of in zip(origins.tolist(), np.split(people[moving], starts[1:]), strict=True):
-        target_id, rounded = steps[origin]
-        about = {"origin": origin, "target": target_id, "people": len(party_of), "digest": hash_people(party_of)}
-        groups.append({**about, "rounded": rounded})
+        for row in others:
+            about = {"origin": row["id"], "target": target["id"], "people": row["people"]}
+            groups.append({**about, "rounded": counts - row["spent"] - _earlier(row)})
+    groups.sort(key=lambda group: group["origin"])
     connection.insert_many("cohorts", [tuple(one.values()) for one in made])
     write_sizes(connection, groups)
     connection.execute("UPDATE ledger SET epoch = :epoch", {"epoch": epoch})
     body = {"epoch": epoch, "made": [{key: one[key] for key in MADE} for one in made], "moved": groups}
     line, _ = journal.append(connection, "merge", at, body)
-    targets = np.array([steps[cohort][0] for cohort in cohorts[moving].tolist()])
-    segments.add(connection, segments.Entries.of(people[moving], np.full(len(moving), line), targets))
+    departures.add(connection, line, {group["origin"]: group["target"] for group in groups})

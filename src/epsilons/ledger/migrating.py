@@ -132,6 +132,12 @@ def _add_floors(connection: Connection) -> dict[str, Any]:
     return {"floor": floor}
 
 
+def _add_departures(connection: Connection) -> dict[str, Any]:
+    """Format 7: who stands in a cohort that everybody leaves at once has no entry of that."""
+    connection.execute(tables.DEPARTURES)
+    return {}
+
+
 #: The step from each older format, which says what the journal must know of it.
 _MIGRATIONS: dict[int, Callable[[Connection], dict[str, Any]]] = {
     1: _add_salt_losses_quotas,
@@ -139,4 +145,5 @@ _MIGRATIONS: dict[int, Callable[[Connection], dict[str, Any]]] = {
     3: _gather_segments,
     4: _put_emptied_aside,
     5: _add_floors,
+    6: _add_departures,
 }

@@ -17,7 +17,7 @@ from typing import Any
 import numpy as np
 
 from epsilons.errors import LedgerError
-from epsilons.ledger import journal, segments
+from epsilons.ledger import departures, journal, segments
 from epsilons.ledger.order import is_new, number_apart, split
 from epsilons.ledger.replay import COLUMNS, Asked, Replay, as_row
 from epsilons.ledger.statements import find_mark
@@ -51,22 +51,22 @@ def verify(connection: Connection, start: Replay | None = None, progress: Progre
     replay = Replay() if start is None else start
     whole, last = replay.line == 0, journal.head(connection)[0]
     try:
-        since, told = replay.line, dict[tuple[int, int, int], tuple[int, str]]()
+        since, told, left = replay.line, dict[tuple[int, int, int], tuple[int, str]](), dict[int, bytes]()
         with closing(connection.stream(_LINES, {"line": since})) as lines:
             for line in lines:
                 said, kind = replay.follow(*line), line[1]
                 if kind in ("roster", "merge", "renew"):
-                    groups = [*said.get("joined", ()), *said["moved"]]
-                    keys = [(replay.line, one.get("origin", 0), one["target"]) for one in groups]
-                    told |= zip(keys, ((one["people"], one["digest"]) for one in groups), strict=True)
-                    if len(set(keys)) < len(keys):
-                        raise _differs("people")
+                    _note_moves(replay.line, [*said.get("joined", ()), *said["moved"]], told, left)
                 if len(replay.ended) >= _BATCH:
                     _compare_asked(connection, replay.ended)
                     replay.ended.clear()
                 if progress is not None:
                     progress(replay.line, last)
-        people = _Roster(connection, since, min((one["seq"] for one in replay.newest.values()), default=replay.line))
+        rows = departures.read_rows(connection)
+        if {line: content for line, content in rows if line > since} != left:
+            raise _differs("departures")
+        kept = min((one["seq"] for one in replay.newest.values()), default=replay.line)
+        people = _Roster(connection, since, kept, rows)
         people.compare(told)
         _compare(connection, "ledger", [replay.about])
         _compare(connection, "quotas", replay.quotas.values())
@@ -84,6 +84,22 @@ def verify(connection: Connection, start: Replay | None = None, progress: Progre
     except (ValueError, KeyError, TypeError, AttributeError, OverflowError):
         raise does_not_add_up("something in it cannot be read") from None
     return replay
+
+
+def _note_moves(
+    line: int,
+    groups: Sequence[dict[str, Any]],
+    told: dict[tuple[int, int, int], tuple[int, str]],
+    left: dict[int, bytes],
+) -> None:
+    """What a line says of people, as hashes, and of cohorts that everybody left at once, which have none."""
+    named = [one for one in groups if "digest" in one]
+    keys = [(line, one.get("origin", 0), one["target"]) for one in named]
+    told |= zip(keys, ((one["people"], one["digest"]) for one in named), strict=True)
+    if len(set(keys)) < len(keys):
+        raise _differs("people")
+    if len(named) < len(groups):
+        left[line] = departures.pack({one["origin"]: one["target"] for one in groups if "digest" not in one})
 
 
 def keep_up(connection: Connection, replay: Replay) -> None:
@@ -153,6 +169,8 @@ def _compare_sizes(connection: Connection, replay: Replay, whole: bool) -> None:
             raise _differs(table)
     if connection.execute("SELECT coalesce(sum(entries), 0) FROM segments").fetchone()[0] != replay.entries:
         raise _differs("people")
+    if connection.execute("SELECT count(*) FROM departures").fetchone()[0] != replay.departures:
+        raise _differs("departures")
 
 
 def _compare_registrations(connection: Connection, expected: Sequence[dict[str, Any]]) -> None:
@@ -196,8 +214,9 @@ class _Roster:
     line `kept` are kept.
     """
 
-    def __init__(self, connection: Connection, since: int, kept: int) -> None:
+    def __init__(self, connection: Connection, since: int, kept: int, left: Sequence[departures.Row]) -> None:
         self._since, self._kept, self._after = since, kept, [segments.NOBODY]
+        self._left, self._departures = left, departures.Departures.of(left)
         self._parties: dict[tuple[int, int, int], tuple[int, Any]] = {}
         with ThreadPoolExecutor(1) as pool:  # one, since what is hashed has an order
             waiting: deque[Future[None]] = deque()
@@ -213,9 +232,11 @@ class _Roster:
         first = is_new(people)
         if (~first[1:] & (lines[1:] <= lines[:-1])).any():
             raise does_not_add_up("a person's moves do not follow from each other")
-        origins = np.append(cohorts[:1], cohorts[:-1])
-        origins[first] = 0
         later = np.flatnonzero(lines > self._since)
+        origins = np.zeros(len(people), np.int64)
+        moved = later[~first[later]]
+        # Where they came to by their entry before, or where everybody there has gone since.
+        origins[moved] = self._departures.follow(cohorts[moved - 1], before=lines[moved])
         # Together who came by the same line from and to the same cohorts; they stay sorted.
         alike = number_apart(lines[later], origins[later], cohorts[later])
         for members in split(alike, int(alike.max()) + 1) if len(later) else ():
@@ -235,4 +256,5 @@ class _Roster:
     def chain(self, known: str, line: int) -> str:
         """The hash of who came where after a line."""
         self._after = [segments.Entries.joined(self._after)]
-        return segments.chain_moves(known, self._after[0].only(self._after[0].lines > line))
+        left = [one for one in self._left if one[0] > line]
+        return segments.chain_moves(known, self._after[0].only(self._after[0].lines > line), left)

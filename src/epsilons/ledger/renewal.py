@@ -15,13 +15,11 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
-import numpy as np
-
 from epsilons.errors import Argument, PreferenceError
-from epsilons.ledger import journal, segments
+from epsilons.ledger import departures, journal
 from epsilons.ledger.consent import PERIODS, Term, count_over, name_period
 from epsilons.ledger.journal import write_time
-from epsilons.ledger.roster import MADE, Group, find_newest, hash_people, write_cohorts, write_sizes
+from epsilons.ledger.roster import MADE, Group, find_newest, write_cohorts, write_sizes
 from epsilons.ledger.rosters import is_lost, read_public, read_term, write_rosters
 from epsilons.ledger.statements import WITH_TERMS, read_epoch, read_rosters
 from epsilons.measure import Measure
@@ -124,14 +122,7 @@ def begin_periods(connection: Connection, at: str, lost: bool = False) -> int:
     held = dict(_read_open(connection))
     anew = _Anew(find_newest(connection), lost)
     steps = {row["id"]: anew.find(row, at, frozenset(held.get(row["id"], ()))) for row in due}
-    people, cohorts = segments.read_present(connection)
-    moving = np.flatnonzero(np.isin(cohorts, list(steps)))
-    moving = moving[np.argsort(cohorts[moving], kind="stable")]
-    origins, starts = np.unique(cohorts[moving], return_index=True)
-    moved: list[Group] = [
-        {"origin": origin, "target": steps[origin], "people": len(party), "digest": hash_people(party)}
-        for origin, party in zip(origins.tolist(), np.split(people[moving], starts[1:]), strict=True)
-    ]
+    moved: list[Group] = [{"origin": row["id"], "target": steps[row["id"]], "people": row["people"]} for row in due]
     carried = write_cohorts(connection, anew.made, anew.open)
     write_sizes(connection, moved)
     epoch = read_epoch(connection) + 1
@@ -139,9 +130,8 @@ def begin_periods(connection: Connection, at: str, lost: bool = False) -> int:
     made = [{key: one[key] for key in MADE} for one in anew.made]
     body = {"epoch": epoch, "made": made, "carried": carried, "moved": moved, **({"lost": True} if lost else {})}
     line, _ = journal.append(connection, "renew", at, body)
-    targets = np.array([steps[cohort] for cohort in cohorts[moving].tolist()])
-    segments.add(connection, segments.Entries.of(people[moving], np.full(len(moving), line), targets))
-    return len(moving)
+    departures.add(connection, line, steps)
+    return sum(row["people"] for row in due)
 
 
 def _read_open(connection: Connection) -> Iterator[tuple[int, list[tuple[int, int]]]]:

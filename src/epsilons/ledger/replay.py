@@ -18,7 +18,7 @@ from epsilons.ledger.statements import read_rosters
 from epsilons.ledger.values import LOST, MOVED, REFUNDED, RESERVED, STORED, TOUCHED, does_not_add_up
 
 #: How a condensed replay is written; one of another kind is not read, and everything is followed again.
-_KIND = 4
+_KIND = 5
 #: So many lines are marked at most; if there are more, every second mark is let go.
 _MARKS = 256
 #: What cohorts were before levels had names and datasets had rosters.
@@ -84,16 +84,19 @@ class Replay:
     moved: dict[str, str] = field(default_factory=dict)
     #: The first release of individual privacy that data was read for.
     individual: int | None = None
-    #: How many there were: cohorts, questions, charges, registrations, entries of the roster.
+    #: How many there were: cohorts, questions, charges, registrations, entries of the roster, lines of departures.
     cohorts: int = 0
     releases: int = 0
     charges: int = 0
     registrations: int = 0
     entries: int = 0
+    departures: int = 0
     #: Lines and their hashes, one out of so many: whoever looks at an old line need not follow the chain to its end.
     marks: list[tuple[int, str]] = field(default_factory=list)
     apart: int = 64
     live: set[str] = field(default_factory=set)
+    #: Cohorts that everybody left at once: nobody comes back.
+    left: set[int] = field(default_factory=set)
     ended: list[Asked] = field(default_factory=list)
     registered: list[dict[str, Any]] = field(default_factory=list)
 
@@ -222,7 +225,7 @@ class Replay:
         self._change(seq, body)
         self._carry(body)
         for group in body["joined"]:
-            target = self.accounts[group["target"]]
+            target = self._find_target(group)
             if not self._may_join(target, body.get("anew", False)):
                 raise does_not_add_up(f"line {seq} lets newcomers join people with a past")
             target.people += group["people"]
@@ -244,6 +247,7 @@ class Replay:
         """A period has begun: whoever moves stands as before, and all that was granted for the last one counts."""
         self._change(seq, body)
         self._carry(body)
+        self._leave(seq, body["moved"])
         for group in body["moved"]:
             origin, target = self._move(group)
             before, after = read_term(origin.datasets), read_term(target.datasets)
@@ -267,6 +271,7 @@ class Replay:
     def _merge(self, seq: int, body: dict[str, Any]) -> None:
         """Cohorts become one: whoever moves stands as before, with no larger grant, and no less counts as spent."""
         self._change(seq, body)
+        self._leave(seq, body["moved"])
         for group in body["moved"]:
             origin, target = self._move(group)
             alike = all(getattr(origin, one) == getattr(target, one) for one in _ALIKE)
@@ -279,11 +284,27 @@ class Replay:
             if not (alike and smaller and counted and settled):
                 raise does_not_add_up(f"line {seq} merges people who did not stand alike")
 
+    def _leave(self, seq: int, groups: list[dict[str, Any]]) -> None:
+        """Everybody in these cohorts leaves at once. Before format 7 each person moved, and groups have a digest."""
+        whole = [group for group in groups if "digest" not in group]
+        origins = {group["origin"] for group in whole}
+        everybody = all(self.accounts[group["origin"]].people == group["people"] > 0 for group in whole)
+        stays = origins.isdisjoint(group["target"] for group in groups)
+        if len(origins) < len(whole) or not (everybody and stays):
+            raise does_not_add_up(f"line {seq} empties cohorts that people stay in")
+        self.left |= origins
+        self.departures += bool(whole)
+
+    def _find_target(self, group: dict[str, Any]) -> Account:
+        if group["target"] in self.left:
+            raise does_not_add_up(f"line {self.line} lets people into a cohort that everybody left")
+        return self.accounts[group["target"]]
+
     def _move(self, group: dict[str, Any]) -> tuple[Account, Account]:
-        origin, target = self.accounts[group["origin"]], self.accounts[group["target"]]
+        origin, target = self.accounts[group["origin"]], self._find_target(group)
         origin.people -= group["people"]
         target.people += group["people"]
-        self.entries += group["people"]
+        self.entries += group["people"] if "digest" in group else 0
         return origin, target
 
     def _reserve(self, seq: int, at: str, body: dict[str, Any]) -> None:
@@ -393,5 +414,5 @@ class Replay:
 
 #: What is condensed as it stands.
 _CONDENSED = [
-    each.name for each in fields(Replay) if each.name not in ("accounts", "open", "live", "ended", "registered")
+    each.name for each in fields(Replay) if each.name not in ("accounts", "open", "live", "left", "ended", "registered")
 ]

@@ -3,6 +3,7 @@
 Whoever joins or moves is an entry: their digest, the line of the journal that says so, the cohort that they come to. An
 entry never changes and is never dropped. Of a person's entries the last one holds; all of them are their past. The
 journal has, for every line, who came to which cohort, as a hash of their digests: entries are held to it by `recount`.
+Where everybody in a cohort goes over to another, nobody has an entry: that is a fact of the cohort (`departures`).
 
 A change of the roster adds a segment, sorted by digest and line. Segments that are not much larger are merged into it,
 so that there are few of them, whatever has changed how often, and an entry is copied about as often as everything has
@@ -18,8 +19,20 @@ from typing import Any, NamedTuple, Self
 import numpy as np
 from numpy.typing import NDArray
 
+from epsilons.ledger import departures
+from epsilons.ledger.departures import Departures, Row
 from epsilons.ledger.journal import START
-from epsilons.ledger.order import Codes, Sorted, as_numbers, is_new, locate, never_fall, sort_by
+from epsilons.ledger.order import (
+    Codes,
+    Sorted,
+    as_numbers,
+    is_new,
+    locate,
+    never_fall,
+    pick,
+    sort_by,
+    tell_apart,
+)
 from epsilons.ledger.values import DIGEST_BYTES, does_not_add_up
 from epsilons.storage.base import Connection
 
@@ -29,6 +42,8 @@ PART = 1 << 16
 _FEW = 50_000
 #: Parts with so many entries, together, are read to see whom they are about.
 _SOME = 1 << 20
+#: After every line of any journal.
+_NEVER = 2**63
 _WIDTH = f"S{DIGEST_BYTES}"
 _NUMBER = np.dtype("<u4")
 _ENTRY_BYTES = DIGEST_BYTES + 2 * _NUMBER.itemsize
@@ -65,10 +80,11 @@ class Entries(NamedTuple):
         keys = as_numbers(self.people), as_numbers(self.people, 1), self.lines
         return never_fall(keys, slice(None, -1), slice(1, None))
 
-    def last(self) -> tuple[Sorted, Codes]:
+    def last(self, left: Departures) -> tuple[Sorted, Codes]:
         """Everyone once, and the cohort that they are in."""
         held = np.roll(is_new(self.people), -1)  # the first is new, so that the last holds
-        return self.people[held], self.cohorts[held].astype(np.int64)
+        came, places = tell_apart(self.cohorts[held])
+        return self.people[held], pick(left.follow(came), places)
 
 
 NOBODY = Entries(np.empty(0, _WIDTH), np.empty(0, _NUMBER), np.empty(0, _NUMBER))
@@ -110,23 +126,31 @@ def read_everything(connection: Connection) -> Entries:
     return _read(connection, "segment > 0", {})
 
 
-def chain_moves(known: str, entries: Entries) -> str:
+def chain_moves(known: str, entries: Entries, left: Sequence[Row]) -> str:
     """One hash of who came where, line by line, after what is known: later lines go on from it."""
     order = np.argsort(entries.lines, kind="stable")
     people, lines, cohorts = (column[order] for column in entries)
     edges = [0, *(np.flatnonzero(lines[1:] != lines[:-1]) + 1).tolist(), len(lines)]
+    said = [(line, b"cohorts", content) for line, content in left]
     for start, end in pairwise(edges if len(lines) else ()):
-        numbers = lines[start : start + 1].astype(_NUMBER).tobytes() + cohorts[start:end].astype(_NUMBER).tobytes()
-        known = hashlib.sha256(known.encode() + people[start:end].tobytes() + numbers).hexdigest()
+        said.append((int(lines[start]), people[start:end].tobytes(), cohorts[start:end].astype(_NUMBER).tobytes()))
+    for line, who, where in sorted(said):
+        known = hashlib.sha256(known.encode() + who + line.to_bytes(8, "little") + where).hexdigest()
     return known
 
 
-def read_moves(connection: Connection, line: int, known: tuple[int, str] | None) -> Entries:
-    """What was entered by later lines; refused if that is not what is known of it, up to a line, as a hash."""
-    found = read_since(connection, line)
-    if known is not None and chain_moves(START, found.only(found.lines <= known[0])) != known[1]:
-        raise does_not_add_up("the table of people differs from the journal")
-    return found
+def read_moves(connection: Connection, line: int, known: tuple[int, str] | None) -> tuple[Sorted, Codes, Departures]:
+    """Who was entered by later lines, and where they are; and which cohorts were left by these.
+
+    Refused if that is not what is known of it, up to a line, as a hash.
+    """
+    found, left = read_since(connection, line), departures.read_rows(connection, line)
+    if known is not None:
+        last, verified = known
+        if chain_moves(START, found.only(found.lines <= last), [one for one in left if one[0] <= last]) != verified:
+            raise does_not_add_up("the table of people differs from the journal")
+    followed = Departures.of(left)
+    return *found.last(followed), followed
 
 
 def read_since(connection: Connection, line: int) -> Entries:
@@ -150,12 +174,12 @@ def _check_places(connection: Connection) -> None:
 
 def read_present(connection: Connection) -> tuple[Sorted, Codes]:
     """Everyone, sorted, and the cohort of each."""
-    return read_everything(connection).last()
+    return read_everything(connection).last(departures.read(connection))
 
 
 def find(connection: Connection, people: Sorted) -> tuple[Sorted, Codes]:
     """Those of these people, who are sorted, that are known, and the cohort of each."""
-    known, cohorts = read_past(connection, people).last()
+    known, cohorts = read_past(connection, people).last(departures.read(connection))
     here = locate(people, known) >= 0
     return known[here], cohorts[here]
 
@@ -223,8 +247,10 @@ def read_past(connection: Connection, people: Sorted) -> Entries:
 
 def trace(connection: Connection, digest: bytes) -> list[tuple[int, int]]:
     """One person's past: (line of the journal, cohort), in order; nothing for those who are not known."""
-    found = _find_few(connection, np.frombuffer(digest, _WIDTH))
-    return list(zip(found.lines.tolist(), found.cohorts.tolist(), strict=True))
+    found, left = _find_few(connection, np.frombuffer(digest, _WIDTH)), departures.read(connection)
+    lines, cohorts = found.lines.tolist(), found.cohorts.tolist()
+    steps = zip(lines, cohorts, [*lines[1:], _NEVER], strict=False)
+    return [step for line, cohort, end in steps for step in ((line, cohort), *left.list_steps(cohort, end))]
 
 
 def _find_few(connection: Connection, people: Sorted) -> Entries:

@@ -2,12 +2,13 @@
 
 A change to them comes with a numbered step in `opening`, which brings older ledgers up to date when they are opened.
 
-Nothing is ever deleted. `journal`, `charges` and the entries of `segments` only grow; `cohorts` and `reservations` hold
-the present, which must be what the journal adds up to. A cohort that everybody left goes over to `emptied`, for the
-sake of the past: a question reads and writes all of `cohorts`, which stay few and close together whatever years bring.
+Nothing is ever deleted. `journal`, `charges`, `departures` and the entries of `segments` only grow; `cohorts` and
+`reservations` hold the present, which must be what the journal adds up to. A cohort that everybody left goes over to
+`emptied`, for the sake of the past: a question reads and writes all of `cohorts`, which stay few and close together
+whatever years bring.
 """
 
-FORMAT = 6
+FORMAT = 7
 
 # `floor` is what anybody may have been charged in parts that are lost, -1 where that is not known; `witness` who keeps
 # the head, as JSON; `state` whether the ledger is closed.
@@ -67,6 +68,13 @@ CREATE TABLE segments (
     PRIMARY KEY (segment, part)
 ) STRICT"""
 
+# Which cohorts everybody left at once, by which line of the journal, and for which: see `departures`.
+DEPARTURES = """
+CREATE TABLE departures (
+    line INTEGER NOT NULL, content BLOB NOT NULL,
+    PRIMARY KEY (line)
+) STRICT"""
+
 RESERVATIONS = """
 CREATE TABLE reservations (
     number INTEGER NOT NULL, "key" BLOB NOT NULL, state TEXT NOT NULL, seq INTEGER NOT NULL, kind TEXT NOT NULL,
@@ -102,6 +110,6 @@ CREATE TABLE quotas (
 ) STRICT"""
 
 ALL = (
-    LEDGER, JOURNAL, LEVELS, REGISTRATIONS, BY_NAME, COHORTS, EMPTIED, SEGMENTS,
+    LEDGER, JOURNAL, LEVELS, REGISTRATIONS, BY_NAME, COHORTS, EMPTIED, SEGMENTS, DEPARTURES,
     RESERVATIONS, ONE_PER_KEY, INDIVIDUAL, PENDING, BY_QUESTION, CHARGES, QUOTAS,
 )  # fmt: skip

@@ -12,7 +12,7 @@ release once an answer is stored.
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 from fractions import Fraction
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -21,6 +21,9 @@ from epsilons.display import Sheet, Shown, show_count, show_key
 from epsilons.errors import Argument, BudgetExceeded, LedgerError, Unusable
 from epsilons.guarantee import NOT_DP
 from epsilons.measure import PLAIN, PURE, Measure
+
+if TYPE_CHECKING:
+    from epsilons.ledger.departures import Departures
 
 #: How a ledger ends: it goes on elsewhere, or not at all.
 MOVED, RETIRED = "moved", "retired"
@@ -156,13 +159,14 @@ class Members:
 class Moves:
     """Who came to which cohort after a line of the journal, sorted by digest, each person once.
 
-    `line` is the last line that this knows of.
+    `line` is the last line that this knows of, `left` says which cohorts everybody left at once, and for which.
     """
 
     epoch: int
     line: int
     people: NDArray[np.bytes_]
     cohorts: NDArray[np.integer]
+    left: "Departures"
 
 
 @dataclass(frozen=True)
