@@ -3,18 +3,26 @@
 from __future__ import annotations
 
 import contextlib
+import os
+import signal
 import socket
 import subprocess
 import sys
 import time
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
+from concurrent.futures import ThreadPoolExecutor
+from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
+from threading import Thread
+from typing import Any
 
 import pytest
 
 from epsilons.collection import Collection, Courier, HttpAggregator, OwnerClient, Place, transport
 from epsilons.errors import ProtocolError
 from epsilons.service.aggregator import MOST_REPORT_BYTES
+from support import aggregator_processes
+from support.aggregator_processes import epsilons
 from support.collections_world import survey
 
 #: An aggregator whose deadlines and rooms are as given, on a free port.
@@ -217,5 +225,114 @@ def test_an_aggregator_that_is_not_there_or_hangs_is_named_at_once(monkeypatch: 
     assert all(seconds < 2.5 for seconds, _ in told)
     assert [line for _, line in told] == [
         "No answer from the aggregator at http://127.0.0.1:1 (Connection refused); trying for 3 s.",
-        f"No answer from the aggregator at {url} (TimeoutError); trying for 3 s.",
+        f"No answer from the aggregator at {url} (it says nothing); trying for 3 s.",
     ]
+
+
+STEPS: dict[str, Callable[[HttpAggregator, Collection], Any]] = {
+    "key": lambda one, _: one.key(),
+    "enter": lambda one, at: one.enter(at.to_dict()),
+    "status": lambda one, at: one.status(at.id),
+    "take": lambda one, at: one.take(at.id, OwnerClient(at).reports([1])[0][0]),
+    "close": lambda one, at: one.close(at.id, 1),
+    "present": lambda one, at: one.present(at.id, 0),
+    "check": lambda one, at: one.check(at.id, 0, bytes(32), bytes(16)),
+    "collect": lambda one, at: one.collect(at.id, 0, bytes(16)),
+}
+
+
+def test_an_aggregator_that_is_stopped_is_named_soon_at_every_step(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Its connections stay open, and its machine takes what is sent: only it says nothing."""
+    monkeypatch.setattr(transport, "_SECONDS_FOR_A_SIGN", 0.5)
+    with serving(tmp_path) as (url, process):
+        collection, told = _enter(tmp_path, url), list[str]()
+        token = (tmp_path / "one.token").read_text().strip()
+        them = {name: HttpAggregator(url, token=token, patience=3, told=told.append) for name in STEPS}
+        for one in them.values():
+            one.key()  # so that there is a connection
+
+        def fail(name: str) -> tuple[str, float]:
+            start = time.monotonic()
+            with pytest.raises(ProtocolError) as refused:
+                STEPS[name](them[name], collection)
+            return str(refused.value), time.monotonic() - start
+
+        os.kill(process, signal.SIGSTOP)
+        try:
+            with ThreadPoolExecutor(len(STEPS)) as pool:
+                found = dict(zip(STEPS, pool.map(fail, STEPS), strict=True))
+        finally:
+            os.kill(process, signal.SIGCONT)
+        for name, (said, seconds) in found.items():
+            assert said.startswith(f"No answer from the aggregator at {url} within 3 s."), name
+            assert seconds < 10, name
+        assert told.count(f"No answer from the aggregator at {url} (it says nothing); trying for 3 s.") == len(STEPS)
+        # As soon as it goes on, so does everybody.
+        assert them["status"].status(collection.id)["reports"] == {"everyone": 0}
+        for one in them.values():
+            one.shut()
+
+
+def test_commands_name_an_aggregator_that_is_stopped(tmp_path: Path) -> None:
+    designed = ("collect", "design", "e.toml", "--question", "Ever?", "--none", "no", "--level", "a=1")
+    assert epsilons(*designed, folder=tmp_path).returncode == 0
+    with contextlib.ExitStack() as ends:
+        started = [ends.enter_context(aggregator_processes.start(tmp_path, name)) for name in ("one", "two")]
+        for process in started:
+            ends.callback(process.kill)
+        urls = [process.stdout.readline().split()[0] for process in started if process.stdout is not None]
+        run = ["collect", "run", "e.toml", "--patience", "1.5"]
+        run += [word for name, url in zip(("one", "two"), urls, strict=True)
+                for word in ("--aggregator", url, "--token", f"{name}.token")]  # fmt: skip
+        assert epsilons(*run, folder=tmp_path).returncode == 0
+        send = ("collect", "send", "e.toml.collection.json", "--yes", "--patience", "1.5")
+        started[1].send_signal(signal.SIGSTOP)
+        for command, stdin in ((run, ""), (send, "yes\n")):
+            start = time.monotonic()
+            done = epsilons(*command, folder=tmp_path, stdin=stdin)
+            assert time.monotonic() - start < 15
+            assert done.returncode != 0
+            assert f"No answer from the aggregator at {urls[1]} within 1.5 s." in " ".join(done.stderr.split())
+            assert urls[0] not in done.stderr.partition("No answer")[2]
+        started[1].send_signal(signal.SIGCONT)
+        assert epsilons(*send, "--again", folder=tmp_path).returncode == 0
+
+
+class Working(BaseHTTPRequestHandler):
+    """An aggregator that needs three seconds for everything but its key."""
+
+    protocol_version = "HTTP/1.1"
+    seconds = 3.0
+
+    def do_GET(self) -> None:
+        if self.path != "/v1/key":
+            time.sleep(self.seconds)
+        body = b'{"key": "ab", "round": 1, "rounds": 1, "reports": {}}'
+        self.send_response(200)
+        self.send_header("content-length", str(len(body)))
+        self.end_headers()
+        with contextlib.suppress(OSError):
+            self.wfile.write(body)
+
+    def log_message(self, *_: Any) -> None:
+        pass
+
+
+def test_an_aggregator_at_work_is_waited_for_beyond_all_patience(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(transport, "_SECONDS_BETWEEN_LINES", 1.5)
+    with ThreadingHTTPServer(("127.0.0.1", 0), Working) as server:
+        thread = Thread(target=server.serve_forever)
+        thread.start()
+        url, told = f"http://127.0.0.1:{server.server_port}", list[str]()
+        one = HttpAggregator(url, patience=1, told=told.append)
+        assert one.status(bytes(32))["round"] == 1
+        assert told == [f"The aggregator at {url} is at work (2 s)."]
+        # But not for ever.
+        monkeypatch.setattr(transport, "_SECONDS_FOR_A_REPLY", 1.5)
+        with pytest.raises(ProtocolError, match=f"The aggregator at {url} is there, but has not answered within 1.5 s"):
+            one.status(bytes(32))
+        one.shut()
+        server.shutdown()
+        thread.join()

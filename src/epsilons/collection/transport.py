@@ -2,8 +2,9 @@
 takes the shares there; `HttpAggregator` is an aggregator behind HTTP.
 
 Every request may be repeated without harm, so one that got no answer is sent again, at growing intervals, until
-`patience` seconds have passed: an aggregator that is killed and started again is just slow. `told` gets a line that
-names it at once.
+`patience` seconds have passed: an aggregator that is killed and started again is just slow. One that says nothing while
+a request is with it is asked beside it whether it is there at all: if so, it is at work, and is waited for much longer.
+`told` gets a line that names it at once.
 """
 
 import http.client
@@ -21,18 +22,24 @@ from urllib.parse import urlsplit
 import numpy as np
 from numpy.typing import NDArray
 
+from epsilons.arguments.checks import check_between
 from epsilons.collection import reports as wire
 from epsilons.collection.reports import STORED, Report
 from epsilons.collection.sealing import ID_BYTES, SealingKey, purpose
 from epsilons.collection.terms import Collection, Place, check_address
-from epsilons.errors import Argument, DataError, EpsilonsError, ProtocolError
+from epsilons.errors import Argument, DataError, EpsilonsError, PlanError, ProtocolError
 from epsilons.local.base import read_truths
 from epsilons.noise import Entropy, system
 from epsilons.storage import is_loopback
+from epsilons.storage.exchange import Exchange, TooLongError, give_up
 
 _FIRST_WAIT, _LONGEST_WAIT = 0.05, 1.0
-#: To connect and to say its key, which every talk begins with; and to check or add up all that it has.
-_SECONDS_FOR_A_SIGN, _SECONDS_FOR_A_REPLY = 5, 600
+#: To connect, and to say its key, by which it shows that it is there. While it is: for a reply, and for all that it has
+#: to be listed, checked or added up.
+_SECONDS_FOR_A_SIGN, _SECONDS_FOR_A_REPLY, _SECONDS_AT_WORK = 5.0, 600.0, 3600.0
+#: How often it is told that one is still at work.
+_SECONDS_BETWEEN_LINES = 60.0
+_MOST_PATIENCE = 86_400
 #: The largest reply that is read: lists of ids and words of proofs grow with the reports, all else is short. And how
 #: much of a refusal is told. Whoever replies need not be honest.
 _MOST_LISTED, _MOST_SAID, _MOST_TOLD = 1 << 30, 1 << 20, 300
@@ -44,6 +51,7 @@ Told = Callable[[str], None]
 #: [round][aggregator] -> the reports of some owners, in their order.
 Reports = list[list[list[Report]]]
 _WORDS_AT_ONCE = 1 << 20
+_KEY = "/v1/key"
 
 
 class OwnerClient:
@@ -108,17 +116,19 @@ class HttpAggregator:
         told: Told = lambda _: None,
     ) -> None:  # fmt: skip
         check_address(url)
-        self.url, self._parts, self._patience, self._told = url, urlsplit(url), patience, told
-        if self._parts.scheme == "http" and not insecure and not is_loopback(self._parts.hostname or ""):
+        self.url, self._told, parts = url, told, urlsplit(url)
+        wrong = PlanError("patience is a number of seconds, 0 to 86,400.", suggest=Argument("patience", 60))
+        self._patience = check_between(patience, 0, _MOST_PATIENCE, wrong, ends=True)
+        if parts.scheme == "http" and not insecure and not is_loopback(parts.hostname or ""):
             rule = "Off this machine aggregators are spoken to over HTTPS."
             hint = ("https://..., or ", Argument("insecure", True), " if others on the way may read and answer")
             raise ProtocolError(f"{url} is plain HTTP.", rule=rule, suggest=hint)
         self._headers = {} if token is None else {"Authorization": f"Bearer {token}"}
-        self._connection: http.client.HTTPConnection | None = None
+        self._exchange = Exchange(url)
 
     def key(self) -> str:
         """The key that owners seal to, as the aggregator itself says."""
-        return str(_entry(self._ask("GET", "/v1/key", seconds=_SECONDS_FOR_A_SIGN), "key", str))
+        return str(_entry(self._ask("GET", _KEY), "key", str))
 
     def enter(self, document: Any) -> bytes:
         collection = Collection.from_dict(document).id
@@ -160,37 +170,28 @@ class HttpAggregator:
         return self._ask("POST", f"{_path(collection)}/levels/{level}/collect", ids, most=_MOST_LISTED)
 
     def shut(self) -> None:
-        if self._connection is not None:
-            self._connection.close()
-            self._connection = None
+        self._exchange.close()
 
     def _ask(
-        self, method: str, path: str, body: bytes = b"", *, outcomes: bool = False, seconds: float | None = None,
-        most: int = _MOST_SAID,
-    ) -> bytes:  # fmt: skip
-        give_up, wait = time.monotonic() + self._patience, _FIRST_WAIT
-        seconds = _SECONDS_FOR_A_REPLY if seconds is None else seconds
+        self, method: str, path: str, body: bytes = b"", *, outcomes: bool = False, most: int = _MOST_SAID
+    ) -> bytes:
+        waiting, wait = _Waiting(self.url, self._patience, self._told, most), _FIRST_WAIT
         while True:
-            known = self._connection is not None
             try:
-                status, reply = self._once(method, path, body, seconds, most)
+                status, reply = waiting.ask(self._exchange, method, path, body, self._headers)
                 why = f"status {status}"
             except ssl.SSLCertVerificationError as error:
                 what = f"The certificate of the aggregator at {self.url} does not hold: {error.verify_message}."
                 raise ProtocolError(what, suggest="ask its operator") from None
+            except TooLongError:
+                raise _unusable() from None
             except (OSError, http.client.HTTPException) as error:
-                status, reply, why = 503, b"", getattr(error, "strerror", None) or type(error).__name__
-                self.shut()
-                if known:
-                    # An idle connection is closed after a while; that says nothing about the aggregator.
-                    continue
+                quiet = isinstance(error, TimeoutError)
+                why = "it says nothing" if quiet else getattr(error, "strerror", None) or type(error).__name__
+                status, reply = 503, b""
             if status < 500:
                 break
-            if time.monotonic() + wait > give_up:
-                what = f"No answer from the aggregator at {self.url} within {self._patience:g} s."
-                raise ProtocolError(what, suggest="check that it is running")
-            if wait == _FIRST_WAIT:
-                self._told(f"No answer from the aggregator at {self.url} ({why}); trying for {self._patience:g} s.")
+            waiting.go_on(why, wait)
             time.sleep(wait)
             wait = min(2 * wait, _LONGEST_WAIT)
         if status < 300:
@@ -204,22 +205,56 @@ class HttpAggregator:
             return reply
         raise ProtocolError(title, rule=detail)
 
-    def _once(self, method: str, path: str, body: bytes, seconds: float, most: int = _MOST_SAID) -> tuple[int, bytes]:
-        if self._connection is None:
-            kind = http.client.HTTPSConnection if self._parts.scheme == "https" else http.client.HTTPConnection
-            self._connection = kind(self._parts.hostname or "", self._parts.port, timeout=_SECONDS_FOR_A_SIGN)
-        if self._connection.sock is None:  # also after a reply that ended the connection
-            self._connection.timeout = _SECONDS_FOR_A_SIGN
-            self._connection.connect()
-        self._connection.sock.settimeout(seconds)
-        self._connection.request(method, self._parts.path.rstrip("/") + path, body, self._headers)
-        reply = self._connection.getresponse()
-        content = reply.read(most + 1)
-        if reply.will_close or len(content) > most:
-            self.shut()
-        if len(content) > most:
-            raise _unusable()
-        return reply.status, content
+
+class _Waiting:
+    """How long one request is worth waiting for, however often it is sent; and what is told meanwhile."""
+
+    def __init__(self, url: str, patience: float, told: Told, most: int) -> None:
+        self._url, self._patience, self._told, self._most = url, patience, told, most
+        self._begun = self._heard = self._line = time.monotonic()
+        self._in_all = max(_SECONDS_AT_WORK if most == _MOST_LISTED else _SECONDS_FOR_A_REPLY, patience)
+        self._named = False
+
+    def ask(
+        self, exchange: Exchange, method: str, path: str, body: bytes, headers: dict[str, str]
+    ) -> tuple[int, bytes]:
+        """(status, content), from an aggregator that is there until then."""
+        seconds = min(_SECONDS_FOR_A_SIGN, max(self._patience, 1.0))
+        # Who only says whether it is there is not asked beside that.
+        return exchange.ask(
+            method, path, body, headers, most=self._most, connect=seconds, every=seconds,
+            until=self._begun + self._in_all, silent=give_up if path == _KEY else self._look,
+        )  # fmt: skip
+
+    def go_on(self, why: str, wait: float) -> None:
+        """Name who did not answer; an error, if that was long enough."""
+        now = time.monotonic()
+        if now + wait > self._heard + self._patience:
+            what = f"No answer from the aggregator at {self._url} within {self._patience:g} s."
+            raise ProtocolError(what, suggest="check that it is running")
+        if now + wait > self._begun + self._in_all:
+            what = f"The aggregator at {self._url} is there, but has not answered within {self._in_all:g} s."
+            raise ProtocolError(what, suggest="ask its operator; the same command goes on from there")
+        if not self._named:
+            self._told(f"No answer from the aggregator at {self._url} ({why}); trying for {self._patience:g} s.")
+            self._named = True
+
+    def _look(self) -> None:
+        """Whether it is there at all, while a request is with it."""
+        beside, now = Exchange(self._url), time.monotonic()
+        seconds = min(_SECONDS_FOR_A_SIGN, max(self._heard + self._patience - now, 0.1))
+        try:
+            beside.ask("GET", _KEY, None, most=_MOST_SAID, connect=seconds, every=seconds, until=now + seconds)
+        except (OSError, http.client.HTTPException, TooLongError):
+            self.go_on("it says nothing", 0)
+            return
+        finally:
+            beside.close()
+        self._heard = time.monotonic()
+        self._named = False
+        if self._heard > self._line + _SECONDS_BETWEEN_LINES:
+            self._line = self._heard
+            self._told(f"The aggregator at {self._url} is at work ({self._heard - self._begun:.0f} s).")
 
 
 def _divide(reports: Sequence[Report]) -> Iterator[Sequence[Report]]:

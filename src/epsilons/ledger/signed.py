@@ -8,6 +8,7 @@ listens in on the way can neither make up a head nor show an old one again.
 import hashlib
 import http.client
 import json
+import ssl
 import time
 from collections.abc import Mapping, Sequence
 from typing import Any
@@ -22,6 +23,7 @@ from epsilons.ledger.journal import to_json
 from epsilons.ledger.kept import LEDGER, Kept
 from epsilons.noise import system
 from epsilons.storage import is_loopback
+from epsilons.storage.exchange import Exchange, TooLongError
 
 _LEDGER, _HEAD = b"epsilons ledger of a witness 1", b"epsilons head 1\n"
 _NONCE_BYTES = 16
@@ -118,29 +120,30 @@ class Requests:
     """JSON to and from a witness. What it got no answer to is sent again: nothing here does harm twice."""
 
     def __init__(self, address: str, kept: Kept = LEDGER) -> None:
-        self._address, self._parts, self._kept = address, urlsplit(address), kept
-        if self._parts.scheme == "http" and not is_loopback(self._parts.hostname or ""):
+        self._address, self._kept, parts = address, kept, urlsplit(address)
+        if parts.scheme == "http" and not is_loopback(parts.hostname or ""):
             rule = "Off this machine a witness is spoken to over HTTPS."
             raise kept.wrong(f"{address} is plain HTTP.", rule=rule, suggest="https://...")
-        self._connection: http.client.HTTPConnection | None = None
+        self._exchange = Exchange(address)
 
     def close(self) -> None:
-        if self._connection is not None:
-            self._connection.close()
-            self._connection = None
+        self._exchange.close()
 
     def ask(self, method: str, path: str, document: Mapping[str, Any] | None = None) -> dict[str, Any]:
         body = None if document is None else json.dumps(document).encode()
         give_up, wait = time.monotonic() + _PATIENCE, 0.05
         while True:
-            known = self._connection is not None
             try:
-                status, content = self._once(method, path, body)
+                status, content = self._exchange.ask(
+                    method, path, body, most=_LARGEST_REPLY, connect=_SECONDS, every=_SECONDS, until=give_up
+                )
+            except TooLongError:
+                raise unreadable(self._kept) from None
+            except ssl.SSLCertVerificationError as error:
+                what = f"The certificate of the witness at {self._address} does not hold: {error.verify_message}."
+                raise self._kept.silent(what, suggest="ask its operator") from None
             except (OSError, http.client.HTTPException):
                 status, content = 503, b""
-                self.close()
-                if known:  # an idle connection is closed after a while
-                    continue
             if status < 500:
                 break
             if time.monotonic() + wait > give_up:
@@ -154,17 +157,6 @@ class Requests:
         if status != 200 or not isinstance(found, dict):
             raise self._kept.wrong(f"The witness at {self._address} refused with status {status}.")
         return found
-
-    def _once(self, method: str, path: str, body: bytes | None) -> tuple[int, bytes]:
-        if self._connection is None:
-            kind = http.client.HTTPSConnection if self._parts.scheme == "https" else http.client.HTTPConnection
-            self._connection = kind(self._parts.hostname or "", self._parts.port, timeout=_SECONDS)
-        self._connection.request(method, self._parts.path.rstrip("/") + path, body)
-        reply = self._connection.getresponse()
-        content = reply.read(_LARGEST_REPLY)
-        if reply.will_close:
-            self.close()
-        return reply.status, content
 
     def _silent(self) -> EpsilonsError:
         return self._kept.silent(

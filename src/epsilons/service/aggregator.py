@@ -222,6 +222,11 @@ async def _take(app: AggregatorApp, parts: list[Any], body: bytes) -> Reply:
     return as_json({"stored": len(reports) - len(refused), "refused": refused})
 
 
+async def _tell_key(app: AggregatorApp, parts: list[Any], body: bytes) -> Reply:
+    """Without a thread: it shows that the aggregator is there, also while all of them are at work."""
+    return as_json({"key": app.aggregator.key})
+
+
 async def _describe(app: AggregatorApp, parts: list[Any], body: bytes) -> Reply:
     return as_json(describe_routes())
 
@@ -248,7 +253,7 @@ _REPORTS = {**_OPEN, "most": MOST_REPORT_BYTES, "takes": _BYTES}
 
 ROUTES = (
     Route("GET", PLACE, _describe, "This document.", **_OPEN),
-    Route("GET", "/v1/key", _ask(lambda one, *_: {"key": one.key}), "Its key.", **_OPEN),
+    Route("GET", "/v1/key", _tell_key, "Its key.", **_OPEN),
     Route("PUT", _ID, _enter, "Take part in a collection, by its terms.", takes=_JSON, gives=_JSON),
     Route("GET", _ID, _ask(lambda one, at, _: one.status(*at)), "Open round, number of reports.", most=0, gives=_JSON),
     Route("POST", _ID + "/reports", _take, "Reports of owners, one after the other.", **_REPORTS),

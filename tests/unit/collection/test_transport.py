@@ -15,7 +15,8 @@ import pytest
 from epsilons.collection import Collection, HttpAggregator, OwnerClient, Place
 from epsilons.collection import transport as module
 from epsilons.collection.sealing import OpeningKey
-from epsilons.errors import ProtocolError
+from epsilons.errors import PlanError, ProtocolError
+from epsilons.storage.exchange import Exchange
 from support.collections_world import survey
 
 COLLECTION = Collection.start(survey(2), [Place(f"http://a{n}", str(OpeningKey.fresh().public)) for n in range(2)])
@@ -26,13 +27,13 @@ def answering(monkeypatch: pytest.MonkeyPatch, *replies: Any) -> HttpAggregator:
     """An aggregator that gives these replies, one after the other; an exception is raised."""
     waiting = list(replies)
 
-    def once(self: HttpAggregator, method: str, path: str, body: bytes, *_: Any) -> tuple[int, bytes]:
+    def once(self: Exchange, method: str, path: str, body: bytes, *_: Any, **limits: Any) -> tuple[int, bytes]:
         reply = waiting.pop(0)
         if isinstance(reply, Exception):
             raise reply
         return reply
 
-    monkeypatch.setattr(HttpAggregator, "_once", once)
+    monkeypatch.setattr(Exchange, "ask", once)
     monkeypatch.setattr(module.time, "sleep", lambda _: None)
     return HttpAggregator("http://aggregator", patience=30, insecure=True)
 
@@ -57,29 +58,6 @@ def test_replies_that_are_not_usable(monkeypatch: pytest.MonkeyPatch, ask: Any, 
 def test_whatever_is_lost_is_asked_again(monkeypatch: pytest.MonkeyPatch) -> None:
     lost = [OSError(), http.client.RemoteDisconnected(), (503, b""), (500, b"x"), http.client.IncompleteRead(b"")]
     assert answering(monkeypatch, *lost, (200, b'{"key": "ab"}')).key() == "ab"
-
-
-def test_a_server_may_end_every_connection() -> None:
-    """As with HTTP 1.0."""
-
-    class Old(BaseHTTPRequestHandler):
-        def do_GET(self) -> None:
-            self.send_response(200)
-            self.send_header("content-length", "2")
-            self.end_headers()
-            self.wfile.write(b"{}")
-
-        def log_message(self, *_: Any) -> None:
-            pass
-
-    with HTTPServer(("127.0.0.1", 0), Old) as server:
-        thread = Thread(target=server.serve_forever)
-        thread.start()
-        asked = HttpAggregator(f"http://127.0.0.1:{server.server_port}", patience=2)
-        assert [asked._once("GET", "/", b"", 2.0) for _ in range(3)] == [(200, b"{}")] * 3
-        asked.shut()
-        server.shutdown()
-        thread.join()
 
 
 def test_patience_ends(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -165,3 +143,9 @@ def test_addresses(url: str) -> None:
 @pytest.mark.parametrize("url", ["https://one.example.org", "https://[::1]:8701", "https://x.org:8701/under/here/"])
 def test_addresses_that_are_usable(url: str) -> None:
     assert HttpAggregator(url).url == url
+
+
+@pytest.mark.parametrize("patience", [-1, float("nan"), float("inf"), "soon"])
+def test_patience_is_a_number_of_seconds(patience: Any) -> None:
+    with pytest.raises(PlanError, match="a number of seconds"):
+        HttpAggregator("https://x.org", patience=patience)

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from epsilons.cli.commands.collect.survey import ASSUME, draw_map
+from epsilons.cli.commands.collect.survey import ASSUME, draw_map, speaking
 from epsilons.cli.listening import listening, prepare
 from epsilons.cli.output import as_json, note, print_json, progress, write
 from epsilons.display import show, text_table
@@ -83,7 +83,7 @@ def aggregator(store: str, key_file: str, token_file: str, host: str, port: int,
 @click.option("--assume", type=ASSUME, default=0.3, show_default=True, help="How many spreads levels may lie apart.")
 @click.option("--output", type=_FILE, help="Write the publication to this file (JSON).")
 @click.option("--map", "picture", type=_FILE, help="Draw places to this file.")
-@click.option("--insecure", is_flag=True, help="Speak plain HTTP to aggregators off this machine, too.")
+@speaking
 @click.option("--verbose", is_flag=True, help="Say all that is promised.")
 @as_json
 def run(file: str, urls: tuple[str, ...], tokens: tuple[str, ...], as_json: bool, **given: Any) -> None:
@@ -105,7 +105,7 @@ def run(file: str, urls: tuple[str, ...], tokens: tuple[str, ...], as_json: bool
 
     if len(tokens) != len(urls):
         raise PlanError("Every aggregator has a token.", suggest="as many --token as --aggregator")
-    speaking: dict[str, Any] = {"insecure": given["insecure"], "told": note}
+    speaking: dict[str, Any] = {"patience": given["patience"], "insecure": given["insecure"], "told": note}
     pairs = [(url, read_secret(token).hex()) for url, token in zip(urls, tokens, strict=True)]
     aggregators = [HttpAggregator(url, token=token, **speaking) for url, token in pairs]
     place = Path(given["terms"] or f"{file}.collection.json")

@@ -11,6 +11,7 @@ from typing import Any, TypeVar
 import click
 
 from epsilons.arguments.checks import check_whole
+from epsilons.cli.commands.collect.survey import speaking
 from epsilons.cli.output import as_json, note, print_json
 from epsilons.errors import DataError, ProtocolError
 from epsilons.storage.files import write_private
@@ -105,8 +106,7 @@ def _recall(place: Path, read: Callable[[dict[str, Any]], _T], **belongs: str) -
 @click.option("--again", is_flag=True, help="Send the same bytes once more, after sending failed.")
 @click.option("--round", "number", type=click.IntRange(1, 2), default=1, show_default=True, help="Which round to send.")
 @click.option("--state", type=_PATH, help="Where the report is kept (default: FILE.mine, FILE.NAME.mine).")
-@click.option("--patience", type=float, default=60.0, show_default=True, help="Seconds to wait for an aggregator.")
-@click.option("--insecure", is_flag=True, help="Speak plain HTTP to aggregators off this machine, too.")
+@speaking
 @as_json
 def send(file: str, level: str | None, number: int, as_json: bool, **given: Any) -> None:
     """Show what is asked, at which epsilon and by whom; then split the answer into shares, seal and send them.
@@ -131,7 +131,7 @@ def send(file: str, level: str | None, number: int, as_json: bool, **given: Any)
     if number > collection.rounds:
         raise ProtocolError("This collection has one round.", suggest="leave out --round")
     for place in collection.aggregators:  # refused before anybody is asked for an answer
-        HttpAggregator(place.url, insecure=given["insecure"])
+        HttpAggregator(place.url, patience=given["patience"], insecure=given["insecure"])
     if number > 1 or given["again"]:
         if not kept.exists():
             rule = "All rounds are made at once, and kept."

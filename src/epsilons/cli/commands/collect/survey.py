@@ -7,6 +7,7 @@ from typing import Any
 
 import click
 
+from epsilons.cli.options import apply_all
 from epsilons.cli.output import as_json, note, print_json, write
 from epsilons.display import show_count
 from epsilons.errors import Argument, PlanError, ProtocolError
@@ -26,6 +27,14 @@ class _Related(click.ParamType[Any]):
 
 
 ASSUME = _Related()
+_PATIENCE = "Seconds in which an aggregator says nothing before it is given up."
+#: How aggregators are spoken to.
+speaking = apply_all(
+    (
+        click.option("--patience", type=float, default=60.0, show_default=True, help=_PATIENCE),
+        click.option("--insecure", is_flag=True, help="Speak plain HTTP to aggregators off this machine, too."),
+    )
+)
 
 
 @click.command()

@@ -1,0 +1,146 @@
+"""Requests over HTTP in which no wait is without an end: whoever is spoken to may be stopped, slow, or not honest.
+
+Three deadlines. To connect; while nothing passes, there or back, `silent` is called after each `every` seconds, and
+raises once that has been enough; and the whole exchange ends at `until`, however busily bytes trickle.
+"""
+
+import http.client
+import io
+import socket
+import time
+from collections.abc import Callable, Mapping
+from functools import partial
+from typing import Any
+from urllib.parse import urlsplit
+
+#: Servers let go of a connection that is idle for some seconds (ours after five), and boxes on the way without a word.
+_IDLE_SECONDS = 3.0
+#: So much is handed over at a time, so that a slow network is not taken for a silent one.
+_PIECE = 1 << 16
+
+
+class TooLongError(Exception):
+    """A reply is longer than anything that was asked for."""
+
+
+def give_up() -> None:
+    """What `silent` is unless said otherwise: nothing may pass for `every` seconds."""
+    raise TimeoutError("nothing is heard")
+
+
+class Exchange:
+    """One connection to one address, made when it is needed. What is asked may be asked twice without harm."""
+
+    def __init__(self, address: str) -> None:
+        self._parts = urlsplit(address)
+        self._connection: http.client.HTTPConnection | None = None
+        self._used = 0.0
+
+    def close(self) -> None:
+        if self._connection is not None:
+            self._connection.close()
+            self._connection = None
+
+    def ask(
+        self, method: str, path: str, body: bytes | None, headers: Mapping[str, str] | None = None, *, most: int,
+        connect: float, every: float, until: float, silent: Callable[[], None] = give_up,
+    ) -> tuple[int, bytes]:  # fmt: skip
+        """(status, content) of one request; `most` bytes of content, a longer one is refused.
+
+        Raises OSError or HTTPException where there is no whole reply.
+        """
+        if time.monotonic() - self._used > _IDLE_SECONDS:
+            self.close()
+        known = self._connection is not None
+        try:
+            try:
+                return self._once(method, path, body, headers, most, connect, _Watch(every, until, silent))
+            except (ConnectionError, http.client.BadStatusLine):
+                if not known:
+                    raise
+            # It was closed meanwhile, which says nothing about who is there.
+            self.close()
+            return self._once(method, path, body, headers, most, connect, _Watch(every, until, silent))
+        except BaseException:
+            self.close()
+            raise
+
+    def _once(
+        self, method: str, path: str, body: bytes | None, headers: Mapping[str, str] | None, most: int, connect: float,
+        watch: "_Watch",
+    ) -> tuple[int, bytes]:  # fmt: skip
+        connection = self._connection
+        if connection is None or connection.sock is None:  # also after a reply that ended the connection
+            kind = http.client.HTTPSConnection if self._parts.scheme == "https" else http.client.HTTPConnection
+            connection = self._connection = kind(self._parts.hostname or "", self._parts.port, timeout=connect)
+            connection.connect()
+            connection.sock = _Socket(connection.sock)
+        watched: Any = connection.sock
+        watched.watch = watch
+        connection.request(method, self._parts.path.rstrip("/") + path, body, dict(headers or {}))
+        reply = connection.getresponse()
+        content = reply.read(most + 1)
+        self._used = time.monotonic()
+        if len(content) > most:
+            raise TooLongError
+        if not reply.chunked and reply.length != 0:  # `read` says nothing of what is missing, or not known to be all
+            raise http.client.IncompleteRead(content, reply.length)
+        if reply.will_close:
+            self.close()
+        return reply.status, content
+
+
+class _Watch:
+    """How long one request may wait."""
+
+    def __init__(self, every: float, until: float, silent: Callable[[], None]) -> None:
+        self.every, self._until, self._silent = every, until, silent
+
+    def wait(self, work: Callable[[], int]) -> int:
+        """How many bytes passed, once some did."""
+        while True:
+            if time.monotonic() > self._until:
+                raise TimeoutError("this takes too long")
+            try:
+                return work()
+            except TimeoutError:
+                self._silent()
+
+
+class _Socket:
+    """As much of a socket as `http.client` uses, in which each wait is watched."""
+
+    def __init__(self, sock: socket.socket) -> None:
+        self._sock = sock
+        self.watch = _Watch(0, 0, give_up)
+
+    def sendall(self, data: bytes) -> None:
+        left = memoryview(data)
+        self._sock.settimeout(self.watch.every)
+        while left:
+            piece = left[:_PIECE]
+            left = left[self.watch.wait(partial(self._sock.send, piece)) :]
+
+    def makefile(self, *_: Any) -> io.BufferedReader:
+        return io.BufferedReader(_Reader(self._sock, self.watch))
+
+    def close(self) -> None:
+        self._sock.close()
+
+
+class _Reader(io.RawIOBase):
+    """What comes in. It holds the socket open until it is closed itself, since a last reply is read after the rest."""
+
+    def __init__(self, sock: socket.socket, watch: _Watch) -> None:
+        self._sock, self._watch, self._held = sock, watch, sock.makefile("rb", buffering=0)
+
+    def readable(self) -> bool:
+        return True
+
+    def readinto(self, buffer: Any) -> int:
+        self._sock.settimeout(self._watch.every)
+        return self._watch.wait(partial(self._sock.recv_into, buffer))
+
+    def close(self) -> None:
+        self._held.close()
+        super().close()
