@@ -34,6 +34,8 @@ if TYPE_CHECKING:
 _T = TypeVar("_T")
 #: Caveats that no answer is shown without.
 _MARKS = ("Not DP", "NOT PRIVATE")
+#: What the condition of several intervals follows, and of one.
+_HOLD = ("Intervals hold", "The interval holds")
 #: `@as_json` on a command: its function gets `as_json: bool`.
 as_json = click.option("--json", "as_json", is_flag=True, help="Print one JSON document instead of a table.")
 
@@ -164,7 +166,7 @@ def show_answers(left: Remaining, answers: Answers, stored: bool, verbose: bool,
     where = where or (asked[0] if len({*asked}) == 1 else None)
     head, rows = answers.table()
     keys = len(head) - 2 * len(answers)
-    held = " and ".join(dict.fromkeys(holds(one.assumption) for one in answers.values() if one.models))
+    held = _held(answers)
     # A single answer often has room for its condition.
     alone = len(rows) * len(answers) == 1
     for beside in (["holds", held], []) if alone and held else ([],):
@@ -179,8 +181,7 @@ def show_answers(left: Remaining, answers: Answers, stored: bool, verbose: bool,
             for at, name in zip(range(keys, len(row), 2), answers, strict=True)
         ]
         table = text_table([*head[:keys], "", "answer", "95% interval"], lines, width())
-    hold = "The interval holds" if alone else "Intervals hold"
-    write(under(where) + (table if beside or not held else f"{table}\n{hold} {held}."))
+    write(under(where) + (table if beside or not held else f"{table}\n{_HOLD[alone]} {held}."))
     write(f"\n{_charges(left, answers, stored)}\n")
     for name, release in answers.items():
         named = f"{show_key(name)}{f' where {release.where}' if release.where and not where else ''}: "
@@ -190,6 +191,11 @@ def show_answers(left: Remaining, answers: Answers, stored: bool, verbose: bool,
     _promise(answers, verbose)
 
 
+def _held(answers: Mapping[str, Release]) -> str:
+    """When intervals hold, as a clause; empty where there are none."""
+    return " and ".join(dict.fromkeys(holds(one.assumption) for one in answers.values() if one.models))
+
+
 def show_apart(left: Remaining, answers: Answers, stored: bool, verbose: bool) -> None:
     """Answers that have little in common: a table for each, then charges and the promise of all together."""
     from epsilons.dataset.answers import as_table
@@ -197,6 +203,8 @@ def show_apart(left: Remaining, answers: Answers, stored: bool, verbose: bool) -
     for name, release in answers.items():
         head, rows = as_table(release).table()
         write(f"{show_key(name)}\n{text_table([show_key(one) for one in head], rows, width())}")
+        if held := _held({name: release}):
+            write(f"{_HOLD[len(rows) == 1]} {held}.")
         write(f"{_explain(release, verbose)}\n")
     write(f"{_charges(left, answers, stored)}\n")
     _promise(answers, verbose)

@@ -13,6 +13,7 @@ import pytest
 from pyarrow import parquet
 
 import epsilons as eps
+from epsilons.accuracy.relation import holds
 from epsilons.cli import output
 from epsilons.cli.app import main
 from support.gateways import Servers, open_office
@@ -98,6 +99,11 @@ def test_a_batch_is_that_of_the_library(home: Path, capsys: pytest.CaptureFixtur
     assert "stored answer" in shown.err
     for words in ("north", "0.75", "95% interval", "charged when first asked", "strict"):
         assert words in shown.out
+    told_when = " ".join(shown.out.split())
+    for release in (one.release for one in ask):
+        # Without an interval it follows the error, if there is one.
+        when = f"hold {holds(release.assumption)}." if release.models else holds(release.assumption) * bool(release.error)
+        assert when in told_when.replace("The interval holds", "Intervals hold")
 
 
 @pytest.mark.parametrize(

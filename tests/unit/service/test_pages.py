@@ -19,6 +19,7 @@ from urllib.parse import urlencode
 import pytest
 
 import epsilons as eps
+from epsilons.accuracy.relation import holds
 from epsilons.display import _FEW_PEOPLE, show
 from epsilons.guarantee import to_epsilon
 from epsilons.preferences.odds import count_right
@@ -520,6 +521,15 @@ def test_what_if_shows_what_the_plan_itself_says(here: Gateway, held: dict[str, 
     for wrong in ({"part": "x"}, {"from": "nobody"}, {"part": "101"}):
         seen = here("GET", "/steward/pay/what-if", key=held["steward"], query=urlencode({**query, **wrong}))
         assert (seen.status, 'role="alert"' in seen.body.decode()) == (200, True)
+
+
+def test_pages_say_when_an_error_is_expected_as_answers_do(here: Gateway, held: dict[str, str]) -> None:
+    question = {"statistic": "mean", "column": "wage", "share": "0.01", "mechanism": "minimum"}
+    page = unescape(look(here, "/data/pay/ask", held["analyst"], **question))
+    assert '<p class="soft">however preferences and values relate.</p>' in page
+    move = {**question, "from": "standard", "to": "open", "part": "50", "mechanism": "auto"}
+    change = unescape(look(here, "/steward/pay/what-if", held["steward"], **move))
+    assert f"expected {holds(here.app.holdings['pay'].people.plan('mean', 'wage', share=0.01).assumption)}." in change
 
 
 def test_budgets_over_time_are_what_the_ledger_says(here: Gateway, held: dict[str, str]) -> None:

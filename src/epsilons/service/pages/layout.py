@@ -16,6 +16,7 @@ from urllib.parse import quote
 
 from jinja2 import Environment, PackageLoader, StrictUndefined
 
+from epsilons.accuracy.relation import holds
 from epsilons.display import show, show_count, show_key, show_span
 from epsilons.errors import EpsilonsError, Unusable, printable
 from epsilons.service.gateway import GatewayApp, Visit
@@ -54,6 +55,7 @@ def _templates() -> Environment:
     )  # fmt: skip
     made.filters |= {
         "show": show,
+        "holds": holds,
         "part": partial(quote, safe=""),  # of an address: a name may have a slash
         "key": show_key,
         "count": show_count,
