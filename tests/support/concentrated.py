@@ -73,8 +73,8 @@ def noises(case: Case) -> list[list[tuple[int, Gaussian]]] | None:
     statistic, mechanism = case.question.statistic, case.mechanism
     assert isinstance(statistic, Additive)
     if isinstance(mechanism, MixedMean):
-        laws = [None if grant is None else mechanism._law(case.question, grant) for grant in case.levels.grants]
-        return [[] if law is None else [(1, law)] for law in laws]  # type: ignore[list-item]
+        laws = mechanism.laws(case.question, case.levels)
+        return [*([(1, law) for law in own] for own in laws), *[[]] * (len(case.levels.grants) - len(laws))]  # type: ignore[list-item]
     if not isinstance(mechanism, Weighing):
         return None
     weighting = weighting_of(mechanism, case.question, case.levels)

@@ -51,6 +51,7 @@ from epsilons.preferences import Levels, roster_of
 from epsilons.statistics import gaussian, order
 from epsilons.statistics.additive import Additive, Laplace, Part
 from epsilons.statistics.base import Question, Rest, Weighting, proportional
+from epsilons.statistics.by_level import Laws
 from epsilons.statistics.count import Count
 from epsilons.statistics.distributions import Axis, product_distribution
 from epsilons.statistics.gaussian import Gaussian
@@ -330,8 +331,8 @@ class UnequalRanks(Weighing):
 class OneLevelsNoiseForAll(MixedMean):
     """Every level's sum gets the noise of the most open level."""
 
-    def _law(self, question: Question, grant: int) -> Any:
-        return super()._law(question, NANO)
+    def laws(self, question: Question, levels: Levels) -> Laws:
+        return [super().laws(question, levels)[-1]] * len(levels.finite)
 
 
 # --- statistics with the wrong reach ---------------------------------------------------------------------------

@@ -11,13 +11,16 @@ import math
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from fractions import Fraction
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
+from epsilons.guarantee import to_epsilon
 from epsilons.noise.entropy import Entropy
-from epsilons.preferences import Levels, Roster
+from epsilons.preferences import Levels, Roster, roster_of
 from epsilons.statistics.additive import Additive
+from epsilons.statistics.base import Question
 from epsilons.statistics.count import Count
 from epsilons.statistics.histogram import Histogram
 from epsilons.statistics.order import Order
@@ -166,3 +169,19 @@ def distances(part: NDArray[np.int64]) -> NDArray[np.int64]:
 
 def samples(count: int) -> Iterator[tuple[bool, ...]]:
     return itertools.product((False, True), repeat=count)
+
+
+def worst_ratio(
+    mechanism: Any, statistic: Additive, neighbors: str, epsilons: tuple[float, ...], bounds: tuple[float, float]
+) -> float:
+    """The largest loss of person 0 over what they are charged, over all rows that they can have; others have two."""
+    question, roster = Question(statistic, neighbors), roster_of(list(epsilons))
+    assert mechanism.refuses(question, roster.levels) is None
+    assert statistic.scope is not None
+    others = (((0, bounds[1]), (0, bounds[0])),) * (len(epsilons) - 1)
+    mine = all_rows(statistic.scope.rows, statistic.scope.cells, bounds)
+    found = [mechanism.distribution(question, RowPeople((rows, *others), roster))[1] for rows in mine]
+    laws = np.array(found)[:, :-1]  # all but "elsewhere", where rounding shows
+    first = laws[:1] if neighbors == "absent" else laws
+    charge = to_epsilon(mechanism.charge(question, roster.levels)[int(roster.codes[0])])
+    return max(float(np.abs(laws - one).max()) for one in first) / charge

@@ -171,7 +171,6 @@ class RatioBar(ErrorBar):
     bound: float = 0.0
     alike: float = 1.0
     paired: bool = False
-    gaussian: ClassVar[bool] = False
 
     def interval(self, value: float, confidence: float, population: bool) -> tuple[float, float]:
         """Every mean within the bounds that the noisy sum and number of rows do not contradict."""
@@ -188,20 +187,39 @@ class RatioBar(ErrorBar):
                 scales = (self.sum_scale * (1 - away / half) / 2, self.sum_scale * (1 + away / half) / 2)
             coarse = abs(away) * self.grid if self.rows_scale < 3 * self.grid else 0.0
             apart = abs(self.sum - away * self.rows) - self.bound - coarse
-            spread = math.hypot(normal, *(math.sqrt(2) * scale for scale in scales)) if self.gaussian else normal
-            return apart <= 0 or chance_within(() if self.gaussian else scales, spread, apart) <= confidence
+            return apart <= 0 or self._within(scales, normal, apart) <= confidence
 
         first, last = (end if possible(end) else bisect(value, end, possible, 20)[1] for end in (low, high))
         p, q = (first - low) / (high - low), (high - last) / (high - low)
         down, up = p * self.alike / (p * self.alike + 1 - p), q * self.alike / (q * self.alike + 1 - q)
         return (first, last) if self.alike == 1 else (low + down * (high - low), high - up * (high - low))
 
+    def _within(self, scales: tuple[float, ...], normal: float, reach: float) -> float:
+        """The chance that noises of these scales and a normal one add up to no more."""
+        return chance_within(scales, normal, reach)
+
 
 @dataclass(frozen=True)
 class GaussianRatioBar(RatioBar):
     """The same of sums with Gaussian noise, whose standard deviations are those of the Laplace noises."""
 
-    gaussian: ClassVar[bool] = True
+    def _within(self, scales: tuple[float, ...], normal: float, reach: float) -> float:
+        return chance_within((), math.hypot(normal, *(math.sqrt(2) * scale for scale in scales)), reach)
+
+
+@dataclass(frozen=True)
+class LevelsRatioBar(RatioBar):
+    """The same of sums with a noise of every level, whose variances add up to those of the two Laplace noises.
+
+    `parts` are the largest of them as parts of those scales; all others are `small` together, as good as normal.
+    """
+
+    parts: tuple[float, ...] = ()
+    small: float = 0.0
+
+    def _within(self, scales: tuple[float, ...], normal: float, reach: float) -> float:
+        others = math.hypot(normal, *(math.sqrt(2) * scale * self.small for scale in scales))
+        return chance_within(tuple(scale * part for scale in scales for part in self.parts), others, reach)
 
 
 def cut_noise(scale: float, width: float) -> float:

@@ -9,16 +9,18 @@ that of the worst rows; after an answer None where that is the width of the boun
 from __future__ import annotations
 
 import math
+from collections.abc import Callable
 from dataclasses import dataclass, replace
 from fractions import Fraction
-from functools import lru_cache
+from functools import lru_cache, partial
 from typing import Any, ClassVar, cast
 
 import numpy as np
 
 from epsilons.accuracy.additive import Bars, Effect, Errors, SumAccuracy
 from epsilons.accuracy.gaussian import normal_noises
-from epsilons.accuracy.intervals import GaussianRatioBar, RatioBar, laplace_quantile
+from epsilons.accuracy.intervals import GaussianRatioBar, LevelsRatioBar, RatioBar, laplace_quantile
+from epsilons.accuracy.mixed import LevelsEffect
 from epsilons.preferences import Levels
 from epsilons.statistics.additive import LEAST_PART
 from epsilons.statistics.base import Answer, Floats, Question, Weighting
@@ -64,10 +66,13 @@ class RatioAccuracy(SumAccuracy):
     def stated_error(
         self, question: Question, levels: Levels, weighting: Weighting, answer: Answer, predicted: Errors
     ) -> Errors:
+        return self.state(question, Effect.of(question, levels, weighting), answer)
+
+    def state(self, question: Question, effect: Effect, answer: Answer) -> Errors:
         """Of each group from its own number of rows and mean; None where nobody may count."""
-        seen, scope = _see(question, levels, weighting, answer), question.statistic.scope
+        scope = question.statistic.scope
         assert scope is not None
-        return scope.arrange([self._stated(question, one) for one in seen])
+        return scope.arrange([self._stated(question, one) for one in _see(question, effect, answer)])
 
     def _stated(self, question: Question, seen: RowsSeen) -> float | None:
         effect, most = seen.effect, seen.statistic.max_error
@@ -80,9 +85,11 @@ class RatioAccuracy(SumAccuracy):
         return float(self.expected_errors(question, effect, seen.moments))
 
     def error_bars(self, question: Question, levels: Levels, weighting: Weighting, answer: Answer) -> Bars:
-        """One bar for each group; if nothing is assumed about who counts, whatever weights that differ can do."""
-        seen = _see(question, levels, weighting, answer)
-        return tuple([one.bar(question, 1 / weighting.one) for one in seen])
+        return self.bars(question, Effect.of(question, levels, weighting), answer, 1 / weighting.one)
+
+    def bars(self, question: Question, effect: Effect, answer: Answer, step: float) -> tuple[RatioBar, ...]:
+        """One for each group; if nothing is assumed about who counts, whatever weights that differ can do."""
+        return tuple([one.bar(question, step) for one in _see(question, effect, answer)])
 
 
 @lru_cache(maxsize=1)
@@ -96,9 +103,8 @@ def _centred(effect: Effect, first: Any, second: Any) -> list[Any]:
     return [(one * first + other * second) / whole for one, other, whole in CENTRED[form]]
 
 
-def _see(question: Question, levels: Levels, weighting: Weighting, answer: Answer) -> list[RowsSeen]:
+def _see(question: Question, effect: Effect, answer: Answer) -> list[RowsSeen]:
     """What the released sums say, group by group."""
-    effect = Effect.of(question, levels, weighting)
     assert answer.sums is not None
     return [RowsSeen.of(question, effect, pair) for pair in zip(*answer.sums, strict=True)]
 
@@ -169,7 +175,10 @@ class RowsSeen:
         # What is told of levels' means is allowed for also where the answer shows a smaller spread than was guessed.
         told = math.sqrt(effect.facts.moments.variance) * (self.rows_noise + max(self.rows, 0.0))
         related = 0.0 if nothing else question.assume * max(spread, told) * float(effect.drift) * weight
-        return (GaussianRatioBar if effect.gaussian else RatioBar)(
+        kind: Callable[..., RatioBar] = GaussianRatioBar if effect.gaussian else RatioBar
+        if isinstance(effect, LevelsEffect) and not effect.gaussian:
+            kind = partial(LevelsRatioBar, parts=effect.parts, small=effect.small)
+        return kind(
             statistic.bounds,
             half * self.sum * weight,
             self.rows * weight,

@@ -6,6 +6,7 @@ from abc import abstractmethod
 from collections.abc import Iterator
 from dataclasses import dataclass, replace
 from fractions import Fraction
+from functools import partial
 from typing import Any, ClassVar, cast
 
 import numpy as np
@@ -15,22 +16,35 @@ from epsilons.accuracy import order as order_accuracy
 from epsilons.accuracy.additive import uneven
 from epsilons.accuracy.gaussian import gaussian_model
 from epsilons.accuracy.intervals import ErrorBar, ErrorModel, cut_noise
+from epsilons.accuracy.mixed import LevelsEffect
+from epsilons.accuracy.ratio import RatioAccuracy
 from epsilons.accuracy.relation import LevelAnswer, Relation, contradicts
 from epsilons.errors import PlanError
 from epsilons.guarantee import NANO, to_epsilon
-from epsilons.mechanisms.base import Mechanism, register
+from epsilons.mechanisms.base import Mechanism, register, remember
 from epsilons.noise.entropy import Entropy
 from epsilons.noise.segments import Block, SegmentSampler
 from epsilons.preferences import Levels
-from epsilons.statistics.additive import Additive, Laplace
-from epsilons.statistics.base import Answer, Floats, Question, Scope, equivalent_scale
-from epsilons.statistics.distributions import Axis, NoisySums, product_distribution
-from epsilons.statistics.gaussian import Gaussian, equivalent_scales, squares
+from epsilons.statistics.additive import Additive
+from epsilons.statistics.base import Answer, Floats, Question, Scope
+from epsilons.statistics.by_level import (
+    Laws,
+    combine,
+    draw_level_sums,
+    level_distribution,
+    level_laws,
+    level_scales,
+    noisy_level_sums,
+)
+from epsilons.statistics.distributions import NoisySums
 from epsilons.statistics.moments import Moments
 from epsilons.statistics.order import Order
 from epsilons.statistics.outward import WeightCost, outward
+from epsilons.statistics.total import CENTRED, Mean
 from epsilons.summaries import People
 from epsilons.summaries.cells import SortedCells
+
+_RATIO = RatioAccuracy()
 
 
 class Mixed(Mechanism):
@@ -42,7 +56,7 @@ class Mixed(Mechanism):
 
     name: ClassVar[str] = "mixed"
     serves_only: ClassVar[str] = (
-        "it serves counts and sums, and of a public number of values means and quantiles strictly between 0 and 1"
+        "it serves counts, sums and means, and of a public number of values quantiles strictly between 0 and 1"
     )
     bounded_range: ClassVar[bool] = True
     gist: ClassVar[str] = "each level answers for itself, then they are mixed"
@@ -60,6 +74,10 @@ class Mixed(Mechanism):
     @abstractmethod
     def mean_scales(self, question: Question, levels: Levels) -> Floats:
         """The Laplace scale in each level's mean; 0 for public people."""
+
+
+class MixedAnswers(Mixed):
+    """Levels that answer with a number each."""
 
     @abstractmethod
     def level_answers(self, question: Question, people: People, entropy: Entropy) -> Floats:
@@ -99,9 +117,36 @@ class Mixed(Mechanism):
         return [self.spread(question)] * len(answers)
 
 
+class MixedSums(Mixed):
+    """Levels that add up what their people contribute."""
+
+    def spread(self, question: Question) -> float:
+        statistic = cast(Additive, question.statistic)
+        low, high = statistic.extremes
+        return max(statistic.guess(question).variance, 1e-12 * (high - low) ** 2)
+
+    def mean_scales(self, question: Question, levels: Levels) -> Floats:
+        units = np.array(cast(Additive, question.statistic).units)
+        noises = np.hypot.reduce(units[:, None] * level_scales(question, levels), axis=0)
+        return np.asarray(noises / np.array(levels.sizes, np.float64))
+
+    def laws(self, question: Question, levels: Levels) -> Laws:
+        """Of the noise in what each level releases."""
+        return level_laws(question, levels)
+
+    def noisy_sums(self, question: Question, people: People) -> NoisySums:
+        laws = self.laws(question, people.levels)
+        return noisy_level_sums(cast(Additive, question.statistic), laws, people)
+
+    def distribution(self, question: Question, people: People) -> tuple[NDArray[Any], Floats]:
+        """Of the levels' own sums, which is all that is released."""
+        sums = self.noisy_sums(question, people)
+        return level_distribution(cast(Additive, question.statistic), people.levels, sums)
+
+
 @register
 @dataclass(frozen=True)
-class MixedMean(Mixed):
+class MixedMean(MixedSums, MixedAnswers):
     """Ask every level for its mean, and mix the means by their accuracy: counts, sums and means.
 
     Definition: level sums with Lap(r/eps_j) each, divided by the public n_j, mixed with weights proportional to
@@ -117,28 +162,6 @@ class MixedMean(Mixed):
 
     families: ClassVar[tuple[str, ...]] = ("linear",)
     statistics: ClassVar[tuple[str, ...] | None] = ("count", "sum", "mean")
-
-    def spread(self, question: Question) -> float:
-        statistic = cast(Additive, question.statistic)
-        low, high = statistic.extremes
-        return max(statistic.guess(question).variance, 1e-12 * (high - low) ** 2)
-
-    def mean_scales(self, question: Question, levels: Levels) -> Floats:
-        statistic = cast(Additive, question.statistic)
-        grants = np.array(levels.finite, float)
-        steps = equivalent_scale(grants / (NANO * statistic.parts[0].reach[question.neighbors]))
-        if question.measure.delta is not None:
-            (steps,) = equivalent_scales(question, grants, 1)
-        noise = statistic.units[0] * steps
-        scales: Floats = np.append(noise, [0.0] * (len(levels.grants) - len(noise)))  # public people come last
-        return scales / np.array(levels.sizes, np.float64)
-
-    def _law(self, question: Question, grant: int) -> Laplace | Gaussian:
-        """Of the noise in the sum of a level."""
-        statistic = cast(Additive, question.statistic)
-        if question.measure.delta is not None:
-            return Gaussian(squares(statistic, question.neighbors)[0] * Fraction(NANO, grant) ** 2)
-        return Laplace(Fraction(grant, NANO * statistic.parts[0].reach[question.neighbors]))
 
     def _total(self, question: Question, levels: Levels) -> int:
         """What turns a mean into the answer: nothing for a mean, the number of people for totals."""
@@ -218,22 +241,17 @@ class MixedMean(Mixed):
         return total * math.sqrt(luck), population, min(bound, worst)
 
     def level_answers(self, question: Question, people: People, entropy: Entropy) -> Floats:
-        exact = cast(Additive, question.statistic).tally(people)[0].tolist()
-        laws = [None if grant is None else self._law(question, grant) for grant in people.levels.grants]
-        noises = [
-            [0] * len(sums) if law is None else law.draw(entropy, len(sums))
-            for law, sums in zip(laws, exact, strict=True)
-        ]
-        noisy = [[float(s + k) for s, k in zip(*pair, strict=True)] for pair in zip(exact, noises, strict=True)]
-        return self._means(question, people.levels, np.array(noisy))
+        laws = self.laws(question, people.levels)
+        (sums,) = draw_level_sums(cast(Additive, question.statistic), laws, people, entropy)
+        return self._means(question, people.levels, np.array([[float(number) for number in level] for level in sums]))
 
     def many_answers(self, question: Question, people: People, entropy: Entropy, size: int) -> Floats:
-        counts, noisy = cast(Additive, question.statistic).tally(people)[0], []
+        counts = cast(Additive, question.statistic).tally(people)[0]
         if counts.shape[1] > 1:
             raise PlanError("Only single numbers are simulated in bulk.")
-        for grant, exact in zip(people.levels.grants, counts[:, 0].tolist(), strict=True):
-            noise = np.zeros(size, int) if grant is None else self._law(question, grant).draw_many(entropy, size)
-            noisy.append((exact + noise).astype(float))
+        noises = [law.draw_many(entropy, size) for (law,) in self.laws(question, people.levels)]
+        noises += [np.zeros(size, int)] * (len(counts) - len(noises))  # of public people, who come last
+        noisy = [(exact + noise).astype(float) for exact, noise in zip(counts[:, 0].tolist(), noises, strict=True)]
         return self._means(question, people.levels, np.array(noisy))
 
     def _means(self, question: Question, levels: Levels, noisy: Floats) -> Floats:
@@ -279,25 +297,84 @@ class MixedMean(Mixed):
         contradicted = contradicts(answer.details["relation"], question.assume)
         return f"{told} (which the levels' own answers contradict)" if contradicted else told
 
-    def distribution(self, question: Question, people: People) -> tuple[NDArray[Any], Floats]:
-        """Of the levels' own answers, which is all that is released."""
-        statistic, levels = cast(Additive, question.statistic), people.levels
-        part, sums = statistic.parts[0], self.noisy_sums(question, people)
-        sizes = [size for size in levels.sizes[: len(levels.finite)] for _ in range(part.cells)]
-        axes = [Axis(part.reach["absent"], size, law) for size, law in zip(sizes, sums.laws, strict=True)]
-        return product_distribution(axes, sums.mixture)
 
-    def noisy_sums(self, question: Question, people: People) -> NoisySums:
-        """Of every level and group, but public people, who come last."""
-        statistic, grants = cast(Additive, question.statistic), people.levels.finite
-        laws = [self._law(question, grant) for grant in grants for _ in range(statistic.parts[0].cells)]
-        exact = statistic.tally(people)[0][: len(grants)].ravel().tolist()
-        return NoisySums(tuple(laws), ((1.0, tuple(exact)),))
+@register
+@dataclass(frozen=True)
+class MixedRatio(MixedSums):
+    """Ask every level for the sum and the number of its rows, mix each of them, and divide once.
+
+    Definition: of each level the two noisy sums of a mean of rows, at eps_j; a person of level j counts in both with
+                the weight beta_j n/n_j, beta_j proportional to n_j^2/(n_j sigma^2 + 2 r^2/eps_j^2) (public people:
+                n_j/sigma^2). 2 r^2/eps_j^2 is the variance of the noise in sum(x - mean), sigma^2 that of what one
+                person adds to it, both publicly guessed.
+    Theorem:    Ferrando et al. 2021, section 2, of both sums at once; for a private number of rows it is ours
+                (docs/theory.md, "mixed").
+    Guarantee:  eps_i-PDP, one person absent or replaced, as asked.
+    Cost:       eps_i charged to each person.
+    Error:      that of one noisy number over another (Fieller 1954), with every level's noise in both. No level's own
+                mean is taken: it may have no rows.
+    """
+
+    families: ClassVar[tuple[str, ...]] = ("ratio",)
+    statistics: ClassVar[tuple[str, ...] | None] = ("mean",)
+
+    def effect(self, question: Question, levels: Levels) -> LevelsEffect:
+        """What the weights and the levels' noises do to the answer."""
+        found = partial(LevelsEffect.mixing, question, levels, self.shares(question, levels))
+        return remember(levels, ("mixed effect", self, question), found)
+
+    def predict_error(self, question: Question, levels: Levels) -> float | None:
+        if math.isinf(question.assume):
+            return self.worst_error(question, levels)
+        effect = self.effect(question, levels)
+        return float(_RATIO.expected_errors(question, effect, effect.facts.moments))
+
+    def worst_error(self, question: Question, levels: Levels) -> float | None:
+        return float(_RATIO.worst_errors(question, self.effect(question, levels)))
+
+    def stated_error(self, question: Question, levels: Levels, answer: Answer) -> Any:
+        return _RATIO.state(question, self.effect(question, levels), answer)
+
+    def error_bars(self, question: Question, levels: Levels, answer: Answer) -> tuple[ErrorBar, ...] | None:
+        """Numbers of rows are multiples of each level's weight."""
+        effect = self.effect(question, levels)
+        private = effect.fractions[: len(levels.finite)]  # public people come last
+        return _RATIO.bars(question, effect, answer, float(private.max(initial=0.0)))
+
+    def draw(self, question: Question, people: People, entropy: Entropy) -> Answer:
+        statistic, levels = cast(Mean, question.statistic), people.levels
+        sums = draw_level_sums(statistic, self.laws(question, levels), people, entropy)
+        mixed = combine(statistic, sums, self.effect(question, levels).fractions)
+        value = statistic.answer(mixed, Fraction(levels.size), levels.size)
+        told = self._tell(question, levels, np.array(sums, float))
+        return Answer(value, {"levels": told if isinstance(value, dict) else told[0]}, sums=mixed)
+
+    def _tell(self, question: Question, levels: Levels, sums: Floats) -> list[list[dict[str, Any]]]:
+        """What each level released of each group: its noisy sum of x - c and number of rows, and how far these err."""
+        statistic, shares = cast(Mean, question.statistic), self.shares(question, levels).tolist()
+        turned = np.array([[one / whole, other / whole] for one, other, whole in CENTRED[statistic.form]])
+        turned[0] *= float(statistic.half)
+        seen = np.tensordot(turned, sums, 1).transpose(2, 1, 0).tolist()
+        noises = np.sqrt(2 * turned**2 @ level_scales(question, levels) ** 2).T.tolist()
+        public = [
+            {
+                "level": levels.name(grant),
+                "people": size,
+                "weight": share,
+                "sum_noise": noise[0],
+                "rows_noise": noise[1],
+            }
+            for grant, size, share, noise in zip(levels.grants, levels.sizes, shares, noises, strict=True)
+        ]
+        return [[{**one, "sum": s, "rows": n} for one, (s, n) in zip(public, group, strict=True)] for group in seen]
+
+    def simulate(self, question: Question, people: People, entropy: Entropy, size: int) -> Floats:
+        raise PlanError("Only single numbers are simulated in bulk.")
 
 
 @register
 @dataclass(frozen=True)
-class MixedQuantile(Mixed):
+class MixedQuantile(MixedAnswers):
     """Ask every level for its quantile, and mix them with the weights of the mean.
 
     Definition: one exponential mechanism per level at eps_j, mixed with weights proportional to

@@ -15,7 +15,15 @@ from typing import TYPE_CHECKING, Any, cast
 from epsilons import guarantee as promises
 from epsilons.accuracy.additive import Errors
 from epsilons.accuracy.count import CountBar
-from epsilons.accuracy.intervals import ErrorBar, ErrorModel, ExactBar, FractionBar, GaussianRatioBar, RatioBar
+from epsilons.accuracy.intervals import (
+    ErrorBar,
+    ErrorModel,
+    ExactBar,
+    FractionBar,
+    GaussianRatioBar,
+    LevelsRatioBar,
+    RatioBar,
+)
 from epsilons.accuracy.quantiles import QuantileBar
 from epsilons.accuracy.relation import holds
 from epsilons.accuracy.variance import GaussianVarianceBar, VarianceBar
@@ -45,7 +53,8 @@ _CITED: dict[str, Any] = {
     "dataset": "", "version": "", "column": "", "where": "", "by": (), "at": "", "number": None
 }  # fmt: skip
 _KINDS = (ErrorModel, ExactBar, CountBar, FractionBar, RatioBar, QuantileBar, VarianceBar)
-_BARS: dict[str, type[ErrorBar]] = {bar.__name__: bar for bar in (*_KINDS, GaussianRatioBar, GaussianVarianceBar)}
+_OTHERS = (GaussianRatioBar, LevelsRatioBar, GaussianVarianceBar)
+_BARS: dict[str, type[ErrorBar]] = {bar.__name__: bar for bar in (*_KINDS, *_OTHERS)}
 #: Keys that JSON does not know: their type, and how they are read back.
 _TAGGED: dict[str, tuple[type, Callable[[str], Hashable]]] = {
     "decimal": (Decimal, Decimal),
