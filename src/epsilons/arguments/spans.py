@@ -141,7 +141,7 @@ _FIRST = {"days": "", "weeks": "-1", "months": "-01", "years": "-01-01"}
 
 
 def read_period(word: str, label: str) -> tuple[date, date | None] | None:
-    """(its first day, the first day after it) of a day, week, month, quarter or year by its label; None where it is none.
+    """(its first day, the first day after it) of a day, week, month, quarter or year by its label; None if it is none.
 
     No day comes after the last one that there is, 9999-12-31, by which files say "for ever".
 
