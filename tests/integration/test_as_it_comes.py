@@ -182,7 +182,7 @@ def test_init_proposes_by_the_first_line_and_loses_nothing(
     monkeypatch.setattr("epsilons.cli.commands.init._terminal", lambda: True)
     dialect = ["no", "", "", "", "no", ".", "%d.%m", ""]  # two wrong answers are asked for again
     types = ["no type", "float", "date", "", ""]
-    levels = ["high", "standard=0.2, public=public, mine=0.3"]
+    levels = ["high", "standard=20", "standard=0.2, public=public, mine=0.3", "yours", "mine"]
     answers = [*dialect, *types, *levels, "0,2000", "none", "3"]
     monkeypatch.setattr("sys.stdin", io.StringIO("\n".join(answers) + "\n"))
     assert main(["init", "a.csv", "--person", "id", "--preferences", "privacy"]) == 0, capsys.readouterr().err
@@ -191,12 +191,45 @@ def test_init_proposes_by_the_first_line_and_loses_nothing(
     assert made["dialect"] == written
     assert made["types"] == {"wage": "float", "born": "date"}
     assert made["preferences"]["levels"] == {"standard": 0.2, "public": "public", "mine": 0.3}
+    assert made["preferences"]["default"] == "mine"
+    told = capsys.readouterr().err
+    assert "Level 'standard' is 20, above the ceiling of 10." in told
+    assert "'yours' is none of these levels." in told
     assert (made["bounds"], made["rows_per_person"]) == ({"wage": [0, 2000]}, 3)
 
 
 def type_in(monkeypatch: pytest.MonkeyPatch, *answers: str) -> None:
     monkeypatch.setattr("epsilons.cli.commands.init._terminal", lambda: True)
     monkeypatch.setattr("sys.stdin", io.StringIO("\n".join(answers) + "\n"))
+
+
+def test_init_asks_for_the_columns_of_json_lines(
+    home: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    (home / "a.jsonl").write_text('{"id": "007"}\n{"id": "008", "wage": 5, "privacy": "public"}\n')
+    type_in(
+        monkeypatch, "", "id wage", "wage=money", "id=text wage=float, privacy=text", "public=public", "public", "", ""
+    )
+    assert main(["init", "a.jsonl", "--person", "id", "--preferences", "privacy"]) == 0, capsys.readouterr().err
+    assert "Unknown type 'money' of column 'wage'." in capsys.readouterr().err
+    made = tomllib.loads((home / "people.toml").read_text())
+    assert made["types"] == {"id": "text", "wage": "float", "privacy": "text"}
+    assert made["preferences"]["default"] == "public"
+    assert main(["register", "people.toml"]) == 0
+
+
+def test_init_asks_about_many_columns_at_once(
+    home: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    (home / "a.csv").write_text(",".join(["id", *(f"q{i}" for i in range(3_000)), "privacy"]) + "\n")
+    type_in(monkeypatch, "", "q9=much", "q3001=int", "q9=int, Q2999=float", "id", "privacy", "low=1", "", "0,5", "", "")
+    assert main(["init", "a.csv"]) == 0, capsys.readouterr().err
+    told = capsys.readouterr().err
+    assert len(told) < 4_000
+    assert "Unknown type 'much' of column 'q9'." in told
+    assert "There is no column 'q3001'." in told
+    made = tomllib.loads((home / "people.toml").read_text())
+    assert (made["types"], made["bounds"]) == ({"q9": "int", "q2999": "float"}, {"q9": [0, 5]})
 
 
 def test_init_asks_again_how_a_file_is_written_where_that_cannot_be(
@@ -251,7 +284,7 @@ def test_levels_are_asked_again_where_one_is_to_be_renewed_that_is_not_there(
     home: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
     (home / "a.csv").write_text(lines(",", spell(False, "%Y-%m-%d")))
-    type_in(monkeypatch, "", *[""] * 4, "strict=0.1", "strict=0.1, open=1", "")
+    type_in(monkeypatch, "", *[""] * 4, "strict=0.1", "strict=0.1, open=1", "", "")
     given = ["--person", "id", "--preferences", "privacy", "--renews", "open=year"]
     assert main(["init", "a.csv", *given]) == 0, capsys.readouterr().err
     assert tomllib.loads((home / "people.toml").read_text())["renews"] == {"open": "year"}
@@ -278,7 +311,7 @@ def test_one_yes_takes_all_that_is_proposed(
 ) -> None:
     (home / "a.csv").write_text(separator.join(["id", "wage", "privacy"]) + "\n")
     levels = "low = 0.1 middle=0.5 high=public"  # blanks are as good as commas
-    type_in(monkeypatch, "", "float", levels, "0,2000", "")
+    type_in(monkeypatch, "", "float", levels, "", "0,2000", "")
     assert main(["init", "a.csv", "--person", "id", "--preferences", "privacy"]) == 0, capsys.readouterr().err
     assert f"By the first line text is written so: {told}. Is that right? [Y/n]" in capsys.readouterr().err
     made = tomllib.loads((home / "people.toml").read_text())

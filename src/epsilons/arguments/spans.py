@@ -1,7 +1,7 @@
 """Keys that are ranges or parts of a calendar: what a caller writes, and what it stands for.
 
     by={"age": eps.ranges(0, 18, 65)}                      [0, 18) and [18, 65)
-    by={"day": eps.months("2026-01-01", "2026-12-31")}     twelve months
+    by={"day": eps.months("2026-01", "2026-12")}           twelve months, by their names or by days in them
     by={"day": eps.weekdays()}                             Monday to Sunday
 
 They are plain values, a word with a list, so that a dataset file, a command and a server's document can hold them:
@@ -123,7 +123,7 @@ def read_spans(name: str, given: Mapping[str, Any]) -> Spans:
         rule = f"A list of keys, or one of: {known}."
         raise PlanError(f"Keys of column {name!r} are of an unknown kind.", rule=rule, suggest="eps.ranges(0, 18, 65)")
     try:
-        edges = tuple(values) if word == "ranges" else tuple(_edges(word, *map(_day, values)))
+        edges = tuple(values) if word == "ranges" else tuple(_edges(word, *(_day(word, edge) for edge in values)))
         rising = len(edges) > 1 and all(low < high for low, high in pairwise(edges))
     except (TypeError, ValueError, OverflowError):
         rising = False
@@ -137,11 +137,11 @@ def read_spans(name: str, given: Mapping[str, Any]) -> Spans:
 
 
 #: What is put behind the label of a period for its first day, as ISO 8601 writes it.
-_FIRST = {"days": "", "weeks": "-1", "months": "-01"}
+_FIRST = {"days": "", "weeks": "-1", "months": "-01", "years": "-01-01"}
 
 
 def read_period(word: str, label: str) -> tuple[date, date | None] | None:
-    """(its first day, the first day after it) of a day, week, month or quarter by its label; None where it is none.
+    """(its first day, the first day after it) of a day, week, month, quarter or year by its label; None if it is none.
 
     No day comes after the last one that there is, 9999-12-31, by which files say "for ever".
 
@@ -163,10 +163,14 @@ def read_period(word: str, label: str) -> tuple[date, date | None] | None:
         return first, None
 
 
-def _day(value: Any) -> date:
+def _day(word: str, value: Any) -> date:
+    """A day, or that with which a period begins: in months, "2026-11" is as good as one of its days."""
     if isinstance(value, datetime):
         return value.date()
-    return value if isinstance(value, date) else date.fromisoformat(value)
+    if isinstance(value, date):
+        return value
+    period = read_period(word, value) if isinstance(value, str) else None
+    return period[0] if period else date.fromisoformat(value)
 
 
 def _edges(word: str, first: date, last: date) -> list[date]:

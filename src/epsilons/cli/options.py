@@ -54,7 +54,10 @@ _EDGES = Listed("A,B,...", float, "numbers with commas between them, such as 0,1
 
 # Flags out of the catalogue -----------------------------------------------------------------------------------------
 
-_KEYS = 'Groups, with their keys: region=north,south, or a JSON list: region=["a,b","c"]. May be repeated.'
+_KEYS = (
+    'Groups, with their keys: region=north,south, or a JSON list: region=["a,b","c"]. Of numbers and dates also '
+    "age=ranges(0,18,65), day=months(2026-01,2026-12), day=weekdays(). May be repeated."
+)
 #: What a flag takes where its argument's type does not say it.
 _KINDS: dict[str, dict[str, Any]] = {
     "bounds": {"type": PAIR, "help": "Public bounds of the column; those of the file unless given."},

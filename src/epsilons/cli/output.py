@@ -32,6 +32,8 @@ if TYPE_CHECKING:
     from epsilons.release import Release
 
 _T = TypeVar("_T")
+#: For what click puts behind a question, such as " [Y/n]: ".
+_ROOM = 8
 #: Caveats that no answer is shown without.
 _MARKS = ("Not DP", "NOT PRIVATE")
 #: What the condition of several intervals follows, and of one.
@@ -66,6 +68,12 @@ def write(text: str, style: str | None = None, stderr: bool = False) -> None:
 def note(text: str) -> None:
     """A note on stderr: broken between words on a terminal, as it is in a file."""
     write(text, stderr=True)
+
+
+def fit(question: str) -> str:
+    """A question, broken between words on a terminal, with room for what is put behind it."""
+    console = _console(stderr=True)
+    return _break(printable(question), console.width - _ROOM) if console.is_terminal else question
 
 
 def _break(line: str, wide: int) -> str:

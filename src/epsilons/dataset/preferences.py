@@ -129,7 +129,7 @@ def read_preferences(
     as those are written. A finite epsilon above the `ceiling`, and a level that is, are refused.
     """
     if ceiling is not None:
-        _check_levels(preferences.levels, ceiling)
+        check_levels(preferences.levels, ceiling)
     given = preferences.column
     if given is not None and given.source is None:
         listed = None
@@ -175,7 +175,7 @@ def _read(
     return PreferenceTable(asked.ids, known, held, grants, codes, *said, rounding_loss, defaulted, unmatched)
 
 
-def _check_levels(levels: Mapping[str, float], ceiling: float) -> None:
+def check_levels(levels: Mapping[str, float], ceiling: float) -> None:
     """No level but public is above the ceiling."""
     for name, epsilon in levels.items():
         if ceiling < epsilon < math.inf:

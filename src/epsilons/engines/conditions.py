@@ -124,6 +124,8 @@ def _name(node: Any) -> str:
         return "a literal stands where a column is expected"
     if isinstance(node, exp.Column):
         return f"{_quote(node.name)} stands alone, or where a literal is expected (text is written 'in single quotes')"
+    if isinstance(node, exp.Dot):
+        return "a number has one point, and a date is written '2026-11-15'"
     if isinstance(node, exp.Binary) and not isinstance(node, exp.Func):
         return f"{node.key.upper()} is none of its signs"
     if word := _find_part(node)[0]:

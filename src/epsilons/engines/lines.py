@@ -56,7 +56,7 @@ class _Shape:
         return [flat, good]
 
     def faulty(self, width: int) -> re.Pattern[bytes]:
-        """Up to a thousand lines, each a row with cells too few or too many, or with one quote that encloses nothing."""
+        """Up to a thousand lines, each with cells too few or too many, or with one quote that encloses nothing."""
         bare, cell = rb'[^"\r\n]*+', self._cells[1]
         right = rb"(?:%b%b){%d}%b%b" % (cell, self._apart, width - 1, cell, _END)
         ragged = rb"(?!%b)%b\r?\n" % (right, bare)

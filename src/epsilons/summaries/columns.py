@@ -367,7 +367,10 @@ def _places_of(keys: tuple[Any, ...], kind: Column, role: str) -> dict[Any, int]
         known = []
     if not known:
         what = f"{called} of column {kind.name!r} are missing or of another type."
-        raise DataError(what, rule=f"The column holds {kind.family}.", suggest=hint)
+        dated = role == "key" and kind.family in (DATE, TIME)
+        more = " Its periods are words such as months(2026-01,2026-12) and weekdays()." if dated else ""
+        rule = f"The column holds {kind.family}.{more}"
+        raise DataError(what, rule=rule, suggest=hint)
     held = [key for key in known if key is not None]
     if len(set(held)) < len(held):
         raise PlanError(f"{called} repeat.", rule="Every row is in one group.", suggest=hint)

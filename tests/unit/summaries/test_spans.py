@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from datetime import date
 from pathlib import Path
 from typing import Any
 
@@ -10,7 +11,7 @@ import pytest
 from pyarrow import parquet
 
 import epsilons as eps
-from epsilons.arguments.spans import MOST_SPANS
+from epsilons.arguments.spans import MOST_SPANS, read_spans
 from epsilons.cli.app import main
 from epsilons.dataset.documents import Asked, write_arguments
 from support.spans import CASES, TABLE
@@ -45,6 +46,17 @@ def test_with_other_keys_other_statistics_and_a_condition(people: Any) -> None:
     assert sum(grouped.values()) > 100
 
 
+def test_periods_go_by_their_names_as_well_as_by_days() -> None:
+    for named, by_days in (
+        (eps.months("2025-11", "2026-02"), eps.months("2025-11-30", "2026-02-01")),
+        (eps.weeks("2026-W01", "2026-W03"), eps.weeks("2025-12-31", "2026-01-12")),
+        (eps.quarters("2025-Q4", "2026-Q1"), eps.quarters("2025-12-31", "2026-03-31")),
+        (eps.years("2025", "2026"), eps.years("2025-06-01", "2026-06-01")),
+        (eps.days("2025-12-31", "2026-01-01"), eps.days(date(2025, 12, 31), date(2026, 1, 1))),
+    ):
+        assert read_spans("day", named) == read_spans("day", by_days)
+
+
 @pytest.mark.parametrize(
     ("by", "words"),
     [
@@ -60,6 +72,9 @@ def test_with_other_keys_other_statistics_and_a_condition(people: Any) -> None:
         ({"day": eps.hours()}, "holds date"),
         ({"age": eps.months("2026-01-01", "2026-02-01")}, "An edge is not a value"),
         ({"day": eps.months("soon", "2026-02-01")}, "not in order"),
+        ({"day": eps.months("2026-01", "2026-13")}, "not in order"),
+        ({"day": eps.years("2026-01", "2026-02")}, "not in order"),
+        ({"day": ["week"]}, r"The column holds date\. Its periods are words such as months"),
         ({"day": eps.months("2026-03-01", "2026-02-01")}, "not in order"),
         ({"day": eps.days("1900-01-01", "2026-01-01")}, f"{MOST_SPANS:,}"),
         ({"day": {"weekdays": [1]}}, "unknown kind"),

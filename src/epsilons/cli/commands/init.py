@@ -2,11 +2,8 @@
 
 from __future__ import annotations
 
-import math
 import os
-import re
-from collections.abc import Callable, Iterable, Mapping, Sequence
-from contextlib import suppress
+from collections.abc import Iterable, Mapping, Sequence
 from functools import partial
 from pathlib import Path
 from shlex import quote
@@ -17,8 +14,18 @@ import click
 from epsilons.cli import output
 from epsilons.cli.errors import refusing
 from epsilons.cli.options import read_bounds
+from epsilons.cli.typed import (
+    read_default,
+    read_epsilon,
+    read_lasting,
+    read_levels,
+    read_pair,
+    read_part,
+    read_types,
+    split_pair,
+)
 from epsilons.display import toml_key, toml_value
-from epsilons.errors import Argument, DataError, EpsilonsError, PreferenceError, printable
+from epsilons.errors import Argument, DataError, PreferenceError, printable
 from epsilons.measure import MEASURES, PURE
 from epsilons.storage.files import open_private
 
@@ -26,6 +33,7 @@ if TYPE_CHECKING:
     from epsilons.engines.base import Schema
 
 _LEVELS = "strict=0.05, standard=0.2, open=1, public=public"
+_LINES = (".ndjson", ".jsonl")
 _SHEETS = (".xlsx", ".xlsm", ".xlsb", ".xls", ".ods")
 #: What is asked of how text is written.
 _PARTS = {
@@ -35,8 +43,10 @@ _PARTS = {
     "thousands": "What stands between thousands",
     "dates": "How days are written, such as %d.%m.%Y",
 }
+_NO_DEFAULT = "# default: for people who said nothing; without it they are an error"
 _A_LEVEL = Argument("levels", {"strict": 0.05})
-_prompt: Callable[..., Any] = partial(click.prompt, show_default=False, err=True)
+#: Of tables with more columns than this, questions are about all of them at once.
+_MANY = 20
 _COLUMNS = {"person": "Which column holds people's ids?", "preferences": "Which column holds their preferences?"}
 
 
@@ -100,13 +110,15 @@ def _draft(source: str, beside: Path, given: Mapping[str, Any]) -> str:
     from epsilons.engines.sources import has_types
 
     pairs, version, server = read_bounds(given["bounds"]), given["version"], is_address(source)
-    typed = dict(_split(text, Argument("types", {"age": "int"})) for text in given["types"])
-    said = dict(_split(text, Argument("dialect", {"separator": ";"})) for text in given["dialect"])
-    named = {name: str(_epsilon(text)) for name, text in (_split(one, _A_LEVEL) for one in given["levels"])}
+    typed = dict(split_pair(text, Argument("types", {"age": "int"})) for text in given["types"])
+    said = dict(split_pair(text, Argument("dialect", {"separator": ";"})) for text in given["dialect"])
+    named = {name: str(read_epsilon(text)) for name, text in (split_pair(one, _A_LEVEL) for one in given["levels"])}
     if named or not given["renews"]:  # what was said wrongly is found before anything is asked
-        _read_lasting(given, named)
+        read_lasting(given, named)
     written, guessed = (said, {}) if server else _find_dialect(source, said, given)
     how = {"table": given["table"], "dialect": written or None}
+    if not typed and source.lower().endswith(_LINES) and os.path.isfile(source) and _terminal():
+        typed = _ask_names()
     engine = DuckDB(source, types=typed or None, **how)
     try:
         csv = not all(map(has_types, engine.files))
@@ -122,14 +134,16 @@ def _draft(source: str, beside: Path, given: Mapping[str, Any]) -> str:
         person, column = (
             schema.find(given[name] or _ask_column(question, schema, name)) for name, question in _COLUMNS.items()
         )
+        default = ""
         if column.family == "text" and not named:
             named = _ask_levels(given)
+            default = _ask_default(named)
         numbers = [c.name for c in schema.values() if c.family == "number" and c not in (person, column)]
         found = {schema.bounded(name).name: pair for name, pair in pairs.items()} or _ask_bounds(numbers)
         rows = given["rows_per_person"] or _ask_rows()
         untyped = [name for name in schema if csv and name not in (*typed, person.name, column.name)]
         public = [check_public(schema.find(name), person.name).name for name in given["public"]]
-        lasting = _read_lasting(given, named)
+        lasting = read_lasting(given, named)
     finally:
         engine.close()
     _tell_unknown(guessed, untyped)
@@ -150,8 +164,8 @@ def _draft(source: str, beside: Path, given: Mapping[str, Any]) -> str:
         "",
         "[preferences]",
         f"column = {toml_value(column.name)}",
-        *([f"levels = {toml_value({name: _epsilon(text) for name, text in named.items()})}"] if named else []),
-        "# default: for people who said nothing; without it they are an error",
+        *([f"levels = {toml_value({name: read_epsilon(text) for name, text in named.items()})}"] if named else []),
+        f"default = {toml_value(default)}" if default else _NO_DEFAULT,
         *(["", "[dialect]"] if written or guessed else []),
         *(f"{part} = {toml_value(said)}" for part, said in written.items()),
         *(f"# {part} = {toml_value(said)}  # a guess, by the first line" for part, said in guessed.items()),
@@ -182,21 +196,16 @@ def _check_columns(schema: Schema, beside: Path, given: Mapping[str, Any]) -> No
             schema.find(name)
 
 
-def _read_lasting(given: Mapping[str, Any], levels: Mapping[str, str]) -> dict[str, Any]:
-    """Measure, delta and periods of levels, checked as a registration checks them; nothing of what is usual."""
-    from epsilons.dataset.registering import Declared
-    from epsilons.ledger.renewal import check_renews
-
-    renews = dict(_split(text, Argument("renews", {"open": "year"})) for text in given["renews"])
-    measure, delta = given["measure"], given["delta"]
-    Declared("people", "id", measure=measure, delta=delta)
-    epsilons = {name: math.inf if text == "public" else float(_epsilon(text)) for name, text in levels.items()}
-    found = {} if delta is None else {"measure": measure, "delta": delta}
-    return {**found, "renews": check_renews(renews, epsilons)} if renews else found
-
-
 def _terminal() -> bool:
     return output.on_terminal()
+
+
+def _prompt(question: str, **given: Any) -> Any:
+    return click.prompt(output.fit(question), show_default=False, err=True, **given)
+
+
+def _confirm(question: str) -> bool:
+    return click.confirm(output.fit(question), default=True, err=True)
 
 
 def _ask_column(question: str, schema: Schema, option: str) -> str:
@@ -204,7 +213,8 @@ def _ask_column(question: str, schema: Schema, option: str) -> str:
         hint = Argument(option, next(iter(schema)) if schema and schema.known else "id")
         raise DataError(question, rule="Not a terminal, so the question cannot be asked here.", suggest=hint)
     shown = {printable(name): name for name in schema}
-    return shown[_prompt(question, type=click.Choice(list(shown)))]
+    listed = f" ({', '.join(shown)})" if len(shown) <= _MANY else ""
+    return shown[_prompt(question + listed, type=click.Choice(list(shown)), show_choices=False)]
 
 
 def _ask_levels(given: Mapping[str, Any]) -> dict[str, str]:
@@ -212,7 +222,7 @@ def _ask_levels(given: Mapping[str, Any]) -> dict[str, str]:
         rule, hint = "Names of levels are never read from the data.", Argument("levels", {"strict": 0.05, "open": 1})
         raise PreferenceError("Which levels are there?", rule=rule, suggest=hint)
     question = f"Levels as the column names them, each with its epsilon (Enter: {_LEVELS})"
-    return dict(_prompt(question, default=_LEVELS, value_proc=partial(_read_levels, given)))
+    return dict(_prompt(question, default=_LEVELS, value_proc=partial(read_levels, given)))
 
 
 def _find_dialect(
@@ -264,19 +274,19 @@ def _ask_dialect(source: str, proposed: Mapping[str, str]) -> dict[str, str]:
     usual = {part: getattr(plain, part) for part in _PARTS}
     said = {**usual, **proposed}
     listed = ", ".join(f"{part} {_show_part(part, one)!r}" for part, one in said.items())
-    agreed = click.confirm(f"By the first line text is written so: {listed}. Is that right?", default=True, err=True)
+    agreed = _confirm(f"By the first line text is written so: {listed}. Is that right?")
     while True:
         for part, question in () if agreed else _PARTS.items():
             shown = _show_part(part, said[part])
             others = {"decimal": said["decimal"]} if part == "thousands" else {}
-            read = partial(_read_part, part, others)
+            read = partial(read_part, part, others)
             said[part] = _prompt(f"{question} (Enter: {shown})", default=shown, value_proc=read)
         agreed, written = False, {part: one for part, one in said.items() if one != usual[part]}
         try:
             DuckDB(source, dialect=written or None).close()
         except DataError as error:
             output.note(f"{error.what} {error.rule}".strip())
-            if not click.confirm("Say once more how the file is written?", default=True, err=True):
+            if not _confirm("Say once more how the file is written?"):
                 raise
         else:
             return written
@@ -287,23 +297,14 @@ def _show_part(part: str, said: str) -> str:
     return {"\t": "tab", "": "none" if part == "thousands" else "2026-12-31"}.get(said, said)
 
 
-def _read_part(part: str, others: Mapping[str, str], text: str) -> str:
-    """A part of a dialect as it was typed, beside the others; click asks again where it is none."""
-    from epsilons.engines.dialects import Dialect
-
-    said = {"tab": "\t", "none": "", "2026-12-31": ""}.get(text, text)
-    try:
-        Dialect.of({**others, part: said}, "csv")
-    except EpsilonsError as error:
-        raise click.UsageError(f"{error.what} {error.rule}".strip()) from None
-    return said
-
-
 def _ask_types(schema: Schema, others: Iterable[str | None]) -> dict[str, str]:
     """What columns of text hold, by the steward's word; without a terminal they stay text."""
     from epsilons.engines.dialects import TYPES
 
     left = [name for name in schema if name not in others] if _terminal() else []
+    if len(left) > _MANY:
+        question = "Columns that hold something else than text, as age=int, born=date (Enter: none)"
+        return dict(_prompt(question, default="", value_proc=partial(read_types, schema)))
     kinds = click.Choice(list(TYPES))
     asked = {
         name: _prompt(
@@ -317,52 +318,28 @@ def _ask_types(schema: Schema, others: Iterable[str | None]) -> dict[str, str]:
     return {name: kind for name, kind in asked.items() if kind != "text"}
 
 
+def _ask_names() -> dict[str, str]:
+    """The columns of JSON lines, by the steward's word."""
+    question = "A JSON file has no header. Its columns, and what they hold, as id=int, wage=float, town=text"
+    return dict(_prompt(question, value_proc=partial(read_types, None)))
+
+
+def _ask_default(levels: Mapping[str, str]) -> str:
+    """The level of people who said nothing; none is an answer, too."""
+    question = f"Which level have people who said nothing: {', '.join(levels)}? (Enter: none, so they are an error)"
+    return str(_prompt(question, default="", value_proc=partial(read_default, levels)))
+
+
 def _ask_rows() -> int:
     question = "How many rows of one person are used at most? (Enter: 1)"
     return int(_prompt(question, type=click.IntRange(1), default=1)) if _terminal() else 1
-
-
-def _read_levels(given: Mapping[str, Any], text: str) -> dict[str, str]:
-    """What was typed; click asks again where one of them is no level, or one that is to be renewed is not there."""
-    try:
-        # Between levels stands a comma, or blanks before the next name and its sign.
-        listed = re.split(r",|\s+(?=[^\s=,]+\s*=)", text.strip())
-        typed = dict(_split(one.strip(), Argument("levels")) for one in listed if one.strip())
-        named = {name.strip(): str(_epsilon(epsilon.strip())) for name, epsilon in typed.items()}
-        _read_lasting(given, named)
-        return named
-    except EpsilonsError as error:
-        raise click.UsageError(f"{error.what} {error.rule} As strict=0.05, open=1.".replace("  ", " ")) from None
 
 
 def _ask_bounds(numbers: list[str]) -> dict[str, tuple[float, float]]:
     """Public bounds, from the steward's head; without a terminal they are left for later."""
     ask = partial(_prompt, default="")
     found = {
-        name: ask(f"Public bounds of {name!r}, as 0,100 (Enter: later)", value_proc=partial(_read_pair, name))
+        name: ask(f"Public bounds of {name!r}, as 0,100 (Enter: later)", value_proc=partial(read_pair, name))
         for name in (numbers if _terminal() else [])
     }
     return {name: pair for name, pair in found.items() if pair is not None}
-
-
-def _read_pair(name: str, text: str) -> tuple[float, float] | None:
-    """What was typed; click asks again where it is no pair of bounds."""
-    try:
-        return read_bounds([f"{name}={text}"])[name] if text.strip() else None
-    except EpsilonsError as error:
-        raise click.UsageError(f"{error.what} {error.rule}".strip()) from None
-
-
-def _split(text: str, hint: Argument) -> tuple[str, str]:
-    name, _, value = text.partition("=")
-    if not name or not value:
-        raise DataError(f"{text!r} is not a name and a value.", suggest=hint)
-    return name, value
-
-
-def _epsilon(text: str) -> float | str:
-    with suppress(ValueError):
-        if text == "public" or 0 < float(text) < math.inf:
-            return text if text == "public" else float(text)
-    hint = Argument("levels", {"strict": 0.05, "all": "public"})
-    raise PreferenceError(f"{text!r} is not an epsilon.", rule="A number above 0, or public.", suggest=hint)
