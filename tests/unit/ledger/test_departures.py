@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterator
+from contextlib import closing
 from datetime import UTC, datetime
 from fractions import Fraction
 from pathlib import Path
@@ -19,6 +20,8 @@ from epsilons.ledger import departures, journal, merging, recount, segments
 from epsilons.ledger.consent import Word
 from epsilons.ledger.departures import Departures, pack
 from epsilons.ledger.ledger import Ledger
+from epsilons.ledger.opening import find_database
+from support.ledger_recount import balances
 from support.ledgers import Ask, application, nano, person
 
 
@@ -74,6 +77,51 @@ class Day:
 @pytest.fixture
 def day() -> Day:
     return Day()
+
+
+#: A ledger in which months began and cohorts became one by an entry for everyone, as format 6 wrote it.
+SIX = json.loads((Path(__file__).parents[2] / "support" / "ledger_format_6.json").read_text())
+#: The past of six people there: lines, and cohorts that they came to by them.
+PASTS = {
+    0: [(4, 1), (7, 3), (11, 4), (16, 7), (25, 11), (30, 14)],
+    1: [(4, 2), (15, 5), (20, 8), (25, 12)],
+    2: [(4, 1), (7, 3), (16, 6), (24, 9), (29, 13), (30, 14)],
+    3: [(4, 2), (34, 15)],
+    4: [(4, 1), (7, 3), (16, 6), (25, 10)],
+    5: [(4, 2)],
+}
+
+
+def test_a_ledger_of_format_6_goes_on(lasting: str, day: Day, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """What was entered then stays, what follows are departures; both are told, verified and recounted elsewhere."""
+    monkeypatch.setenv("XDG_STATE_HOME", str(tmp_path / "state"))
+    database = find_database(lasting, create=True)
+    with database.write() as connection:
+        database.make_tables(connection, SIX["tables"])
+        for table, rows in SIX["rows"].items():
+            plain = [[bytes.fromhex(one["hex"]) if isinstance(one, dict) else one for one in row] for row in rows]
+            connection.insert_many(table, map(tuple, plain))
+    database.close()
+
+    def trace(book: Ledger, n: int) -> list[tuple[int, int]]:
+        with book.reading() as connection:
+            return segments.trace(connection, person(f"{n}"))
+
+    day.month = 14
+    with closing(epsilons.ledger.open(lasting, adopt=True, clock=day)) as book:
+        book.verify()
+        assert {n: trace(book, n) for n in PASTS} == PASTS
+        for day.month in (15, 16):
+            assert book.renew() == 4
+            assert book.verify(thorough=False) == book.verify()
+        with book.reading() as connection:
+            assert len(segments.read_everything(connection).people) == sum(map(len, PASTS.values()))
+        renewed = [line["seq"] for line in lines(book, "renew")]
+        assert [line for line, _ in trace(book, 0)] == [*(line for line, _ in PASTS[0]), *renewed[-2:]]
+        assert trace(book, 5) == PASTS[5]
+        assert book.statement(person("0")).left == book.statement(person("2")).left
+        held = {one.id: (one.granted, one.spent, one.reserved, one.people) for one in book.cohorts()}
+        assert balances(book.export()) == held
 
 
 @pytest.fixture
