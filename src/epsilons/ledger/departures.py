@@ -15,6 +15,8 @@ from epsilons.ledger.order import Codes
 from epsilons.ledger.values import does_not_add_up
 from epsilons.storage.base import Connection
 
+#: Up to so many cohorts are followed step by step; for more, all are followed to the end.
+_FEW = 10_000
 _NUMBER = np.dtype("<u4")
 _ROWS = "SELECT line, content FROM departures WHERE line > :line ORDER BY line"
 #: A line of the journal, and which cohorts were left by it for which: all of the former, then all of the latter.
@@ -40,16 +42,36 @@ class Departures(NamedTuple):
 
     def follow(self, cohorts: Codes, before: NDArray[Any] | None = None) -> Codes:
         """Where people are now who came to these cohorts, or where each of them was before a line."""
-        found, on = cohorts.astype(np.int64), np.arange(len(cohorts))
-        last = np.zeros(len(cohorts), np.int64)  # lines only grow on the way, so that there is an end to it
-        while len(on) and len(self.origins):
-            at = np.minimum(np.searchsorted(self.origins, found[on]), len(self.origins) - 1)
-            goes = (self.origins[at] == found[on]) & (self.lines[at] > last[on])
+        found = cohorts.astype(np.int64)
+        if before is None and len(cohorts) > _FEW:
+            at = self._find(found)
+            found[at >= 0] = self._list_ends()[at[at >= 0]]
+            return found
+        on, last = np.arange(len(cohorts)), np.zeros(len(cohorts), np.int64)
+        while len(on):
+            at = self._find(found[on])
+            on, at = on[at >= 0], at[at >= 0]
+            goes = self.lines[at] > last[on]  # lines only grow on the way, so that there is an end to it
             if before is not None:
                 goes &= self.lines[at] < before[on]
             on, at = on[goes], at[goes]
             found[on], last[on] = self.targets[at], self.lines[at]
         return found
+
+    def _find(self, cohorts: Codes) -> Codes:
+        """The place at which each of these cohorts was left; -1 where people are still in it."""
+        if len(self.origins) == 0:
+            return np.full(len(cohorts), -1)
+        at = np.minimum(np.searchsorted(self.origins, cohorts), len(self.origins) - 1)
+        return np.where(self.origins[at] == cohorts, at, -1)
+
+    def _list_ends(self) -> Codes:
+        """Where the people of every cohort that was left are now; each step is twice as long as the one before."""
+        ends, then = self.targets, self._find(self.targets)
+        then = np.where(self.lines[then] > self.lines, then, -1)
+        while (then >= 0).any():
+            ends, then = np.where(then < 0, ends, ends[then]), np.where(then < 0, -1, then[then])
+        return ends
 
     def list_steps(self, cohort: int, before: int) -> Iterator[tuple[int, int]]:
         """(line, cohort) of those who came to this one, until they left by a line of their own."""

@@ -17,7 +17,7 @@ from typing import Any
 
 from epsilons.errors import Argument, PreferenceError
 from epsilons.ledger import departures, journal
-from epsilons.ledger.consent import PERIODS, Term, count_over, name_period
+from epsilons.ledger.consent import PERIODS, Term, count_over, find_first_day, name_period
 from epsilons.ledger.journal import write_time
 from epsilons.ledger.roster import MADE, Group, find_newest, write_cohorts, write_sizes
 from epsilons.ledger.rosters import is_lost, read_public, read_term, write_rosters
@@ -50,12 +50,14 @@ def tell_renewal(renews: Mapping[str, str], measure: Measure) -> str:
 
 
 def read_labels(connection: Connection, at: str) -> dict[str, str]:
-    """The period that everyone is in who joins now: never one before those that people are in already."""
-    found = {period: name_period(period, at) for period in PERIODS}
-    for (datasets,) in connection.execute(f"SELECT DISTINCT datasets {WITH_TERMS}"):
-        if (term := read_term(datasets)) is not None:
-            found[term.period] = max(found[term.period], term.label)
-    return found
+    """The period that everyone is in who joins now: never one before those that people are in already.
+
+    Whatever their kind: in whose year it is January already, nobody is in last year. Else a clock that went back would
+    put into that year what counts as spent, and this one would be granted beside what was charged in its months.
+    """
+    told = [read_term(datasets) for (datasets,) in connection.execute(f"SELECT DISTINCT datasets {WITH_TERMS}")]
+    begun = [find_first_day(term.period, term.label).isoformat() for term in told if term is not None]
+    return {period: name_period(period, max([at, *begun])) for period in PERIODS}
 
 
 def is_due(connection: Connection, at: str) -> bool:

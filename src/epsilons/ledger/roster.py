@@ -220,9 +220,10 @@ def plan_change(connection: Connection, request: Request) -> Change:
 def _count_returned(connection: Connection, people: Sorted) -> int:
     """How many of these, who are on no roster now, were on one, or enrolled, before they spoke or since."""
     past = segments.read_past(connection, people)
-    which = "own = 0 OR datasets <> '{}'"
-    both = f"SELECT id FROM cohorts WHERE {which} UNION ALL SELECT id FROM emptied WHERE {which}"
-    listed = [number for (number,) in connection.execute(both)]
+    some = "WHERE own = 0 OR datasets <> '{}'"
+    both = f"SELECT id, own, datasets FROM cohorts {some} UNION ALL SELECT id, own, datasets FROM emptied {some}"
+    # An own word has more than rosters beside it: the period of its grant, and that records were lost.
+    listed = [number for number, own, datasets in connection.execute(both) if not own or read_rosters(datasets)]
     known = past.people[np.isin(past.cohorts, listed)]
     return int((locate(known[is_new(known)], people) >= 0).sum())
 

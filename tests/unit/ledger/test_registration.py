@@ -186,6 +186,16 @@ def test_who_only_spoke_is_as_new_as_who_never_did(ledger: Ledger) -> None:
     assert (done.known, done.joined) == (20, 1)
 
 
+def test_who_spoke_for_a_level_that_is_renewed_is_as_new_as_who_never_did(ledger: Ledger) -> None:
+    """What stands beside such a word is a period, and no roster."""
+    about = {**ABOUT, "renews": {"open": "month"}}
+    ledger.register(application("wages", {str(n): OPEN for n in range(20)}, about=about))
+    strangers = {f"x{n}": OPEN for n in range(20)}
+    ledger.say([person(who) for who in strangers], np.zeros(20, int), [OPEN])
+    with pytest.raises(LedgerError, match=r"20 are new to this ledger and 0 known.*confirm=True"):
+        ledger.register(application("wages", strangers, version="2", about=about))
+
+
 def test_a_source_that_falls_silent_overrules_nobodys_word(ledger: Ledger) -> None:
     ledger.register(application("wages", {"ann": OPEN, "bob": OPEN}))
     ledger.set_grants([ANN], [STRICT.code])

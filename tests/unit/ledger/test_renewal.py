@@ -326,6 +326,23 @@ def test_who_withdraws_and_comes_back_has_no_second_grant_of_a_period(
         book.verify()
 
 
+def test_a_clock_that_goes_back_opens_no_year_beside_its_months(book: Ledger, clock: Clock) -> None:
+    """Nobody is in any year, so that only months say that the next one has begun."""
+    with register(book, frame(("strict", "monthly"))) as people:
+        clock.set("2027-01-11")
+        ask(people, 1.0)
+        people.withdraw([1])
+        clock.set("2026-12-04")
+        people.set_level({1: "yearly"})
+        assert people.statement(1).term[:2] == ("year", "2027")  # type: ignore[index]
+        clock.set("2027-01-19")
+        with contextlib.suppress(BudgetExceeded):
+            ask(people, 1.0)
+        paid = [use.charge for use in people.statement(1).uses if use.at.startswith("2027")]
+        assert NANO / 4 <= sum(paid) <= NANO / 2
+        book.verify()
+
+
 def test_nothing_is_renewed_without_that_consent(book: Ledger, clock: Clock) -> None:
     with register(book, renews={"yearly": "year"}):
         pass
