@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable, Iterator
 from contextlib import closing
 from pathlib import Path
@@ -235,6 +236,20 @@ def test_nothing_leaves_while_the_witness_is_silent(tmp_path: Path, monkeypatch:
         with pytest.raises(UnavailableError, match="No answer from the witness"):
             here.aggregators[0].collect(here.collection.id, 0, ids)
         assert dump(here.stores[0])["batches"][0][-1] is not None
+    here.close()
+
+
+def test_a_witness_in_a_database_that_is_not_reached_is_named_and_waited_for(tmp_path: Path) -> None:
+    """Senders try again, so it must not pass for a store that is refused for good."""
+    kept = tmp_path / "w.store"
+    here = World(survey(), sqlite_urls(tmp_path, 2), witness=f"sqlite:///{kept}")
+    reports = here.client.reports([1] * OWNERS)[0]
+    kept.rename(tmp_path / "away")
+    for _ in range(2):
+        with pytest.raises(UnavailableError, match=re.escape(f"The witness at sqlite:///{kept} cannot be used.")):
+            here.aggregators[0].take(here.collection.id, reports[0])
+    (tmp_path / "away").rename(kept)
+    assert set(here.aggregators[0].take(here.collection.id, reports[0])) == {STORED}
     here.close()
 
 
