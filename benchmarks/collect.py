@@ -136,6 +136,7 @@ def measure(quick: bool, notes: Console) -> list[tuple[str, Table]]:
     """Both tables."""
     share = 20 if quick else 1
     with tempfile.TemporaryDirectory(prefix="epsilons-bench-") as name:
+        os.environ["XDG_STATE_HOME"] = name  # where heads of the stores are kept
         folder, rows, lines = Path(name), [], []
         for options, owners in SIZES.items():
             notes.print(f"{options:,} options")

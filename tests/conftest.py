@@ -13,13 +13,14 @@ from unittest.mock import patch
 import pytest
 from hypothesis import HealthCheck, is_hypothesis_test, settings
 
-from support import fronts, ledger_servers, spark_session
+from support import fronts, ledger_servers, own_state, spark_session
 from support.figures import FigurePage
 from support.same_draws import SameDraws
 
 # Heads of ledgers are kept in the user's state directory; no test may write into the real one.
 _state = tempfile.TemporaryDirectory(prefix="epsilons-state-")
 os.environ["XDG_STATE_HOME"] = _state.name
+own_state.watch()
 
 # Figures are drawn to files; a machine without a screen must not matter.
 os.environ.setdefault("MPLBACKEND", "Agg")
@@ -78,6 +79,14 @@ def no_known_places() -> Iterator[None]:
     places.unlink(missing_ok=True)
     yield
     places.unlink(missing_ok=True)
+
+
+@pytest.fixture(autouse=True)
+def no_state_of_the_user() -> Iterator[None]:
+    """Also where what noticed it was caught by the code that was tested."""
+    yield
+    seen, own_state.noticed[:] = list(own_state.noticed), []
+    assert not seen, seen
 
 
 @pytest.fixture(scope="session")

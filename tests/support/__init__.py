@@ -14,6 +14,7 @@
 | Spark | `spark_session`, `spark_questions`, `spark_losses` |
 | collections | `collections_world`, `aggregator_processes` |
 | processes that are killed at a named place | `faults` |
+| that nobody's own heads are touched | `own_state` |
 | services: certificates, requests from their OpenAPI documents | `certificates`, `described` |
 """
 

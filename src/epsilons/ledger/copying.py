@@ -13,11 +13,16 @@ from epsilons.storage.base import Connection, Database
 
 def copy_to_file(database: Database, path: str) -> None:
     """All of a ledger, as it stands, in a new file of its owner's alone."""
+    folder = os.path.dirname(os.path.abspath(path))
+    if os.path.lexists(path):
+        raise LedgerError(
+            f"{path} is there already.", rule="A copy takes no other file's place.", suggest="another name"
+        )
+    if not os.access(folder, os.W_OK | os.X_OK):
+        raise LedgerError(f"Nothing can be written to {folder}.", suggest="a folder that is there, and yours")
     if database.folder is not None or not database.lasting:
         database.copy(path)
         return
-    if os.path.lexists(path):
-        raise OWNER.refused()
     try:
         with (
             closing(open_database(f"sqlite:///{path}", OWNER)) as there,

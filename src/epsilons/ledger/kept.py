@@ -31,6 +31,15 @@ class Kept:
     alone: str
     settling: str
 
+    def unreached(self, what: str) -> EpsilonsError:
+        """The error where a witness does not answer, or refuses for now."""
+        return self.silent(
+            what,
+            rule=self.before,
+            suggest="check that it is running; the same question again goes on from there; "
+            f"if it is gone for good, {self.alone}",
+        )
+
 
 LEDGER = Kept(
     name="ledger",

@@ -50,6 +50,11 @@ OWNER = Owner(
         rule="What was charged stays charged.",
         suggest="ask again: a question that was charged resumes at no further charge",
     ),
+    replaced=_refusal(
+        "Another file stands where this ledger was opened, or none.",
+        rule="Two copies would each spend the whole budget; what was charged stays charged.",
+        suggest="open it anew",
+    ),
     no_address=_refusal(
         "There is no ledger at such an address.",
         rule="After the database of PostgreSQL may stand ?schema= and a name in small letters.",

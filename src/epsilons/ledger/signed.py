@@ -141,13 +141,14 @@ class Requests:
                 raise unreadable(self._kept) from None
             except ssl.SSLCertVerificationError as error:
                 what = f"The certificate of the witness at {self._address} does not hold: {error.verify_message}."
-                raise self._kept.silent(what, suggest="ask its operator") from None
+                raise self._kept.unreached(what) from None
             except (OSError, http.client.HTTPException):
                 status, content = 503, b""
             if status < 500:
                 break
             if time.monotonic() + wait > give_up:
-                raise self._silent()
+                what = f"No answer from the witness at {self._address} within {_PATIENCE:g} s."
+                raise self._kept.unreached(what)
             time.sleep(wait)
             wait = min(2 * wait, 1.0)
         try:
@@ -157,14 +158,6 @@ class Requests:
         if status != 200 or not isinstance(found, dict):
             raise self._kept.wrong(f"The witness at {self._address} refused with status {status}.")
         return found
-
-    def _silent(self) -> EpsilonsError:
-        return self._kept.silent(
-            f"No answer from the witness at {self._address} within {_PATIENCE:g} s.",
-            rule=self._kept.before,
-            suggest="check that it is running; the same question again goes on from there; "
-            f"if it is gone for good, {self._kept.alone}",
-        )
 
 
 def read_line(given: Any, kept: Kept = LEDGER) -> Line | None:

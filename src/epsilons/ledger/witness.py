@@ -20,6 +20,7 @@ import json
 import os
 import threading
 from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
 from typing import Protocol
 
 from epsilons.errors import Argument, EpsilonsError
@@ -28,8 +29,9 @@ from epsilons.ledger.heads import MOST_LINES, Heads, Line, Row
 from epsilons.ledger.journal import Head
 from epsilons.ledger.kept import LEDGER, Kept
 from epsilons.ledger.values import NothingLostError, does_not_add_up
-from epsilons.storage import split_address, sqlite_path
+from epsilons.storage import show_address, split_address, sqlite_path
 from epsilons.storage.base import Connection, Database, reach, spread
+from epsilons.storage.stores import UnusableStoreError
 
 #: How addresses of tables begin.
 _TABLES = ("postgresql://", "postgres://", "sqlite:///")
@@ -90,7 +92,7 @@ def find_witness(settled: str | None, ledger: str, salt: bytes, kept: Kept = LED
         return None
     address, key = read_settled(settled)
     if address.startswith(_TABLES):
-        return TableWitness(address, ledger)
+        return TableWitness(address, ledger, kept)
     from epsilons.ledger.signed import SignedWitness
 
     return SignedWitness(address, str(key), ledger, salt, kept)
@@ -120,20 +122,34 @@ def find_outside(
 class TableWitness:
     """Rows in another database."""
 
-    def __init__(self, address: str, ledger: str) -> None:
-        self.address, self._ledger, self._heads = address, ledger, Heads(address)
+    def __init__(self, address: str, ledger: str, kept: Kept = LEDGER) -> None:
+        self.address, self._ledger, self._kept = address, ledger, kept
+        with self._reached():
+            self._heads = Heads(address)
 
     def read(self, asked: tuple[int, str] | None = None) -> tuple[Row | None, Row | None]:
-        return self._heads.read(self._ledger, asked)
+        with self._reached():
+            return self._heads.read(self._ledger, asked)
 
     def list_before(self, number: int) -> list[Row]:
-        return self._heads.list_before(self._ledger, number)
+        with self._reached():
+            return self._heads.list_before(self._ledger, number)
 
     def add(self, after: Line | None, lines: Sequence[Line], loss: bool = False) -> Line | None:
-        return self._heads.add(self._ledger, after, lines, loss)
+        with self._reached():
+            return self._heads.add(self._ledger, after, lines, loss)
 
     def close(self) -> None:
         self._heads.close()
+
+    @contextmanager
+    def _reached(self) -> Iterator[None]:
+        """Name a database that refuses, or is not there, as a service would be named."""
+        try:
+            yield
+        except UnusableStoreError as error:
+            what = f"The witness at {show_address(self.address)} cannot be used. {error.what}"
+            raise self._kept.unreached(what) from None
 
 
 class Outside:

@@ -31,10 +31,11 @@ class Owner:
 
     `name` is part of the lock by which writers of PostgreSQL take turns, `schema` is where the tables are unless the
     address names another, `patience` is how many seconds a writer of SQLite waits for its turn. The refusals make an
-    error each: the database refuses, the connection broke, the address is none, psycopg is missing, the disk has no
-    write-ahead log, the server does not wait for its disk, a database in memory was taken along by a fork, a file holds
-    tables but not the one called `mark`, what stands in the tables was not written by their owner, something was added
-    to the `tables` that acts by itself. `exposed` makes the error for a file that others can read, from its parts.
+    error each: the database refuses, the connection broke, another file stands at its path, the address is none,
+    psycopg is missing, the disk has no write-ahead log, the server does not wait for its disk, a database in memory was
+    taken along by a fork, a file holds tables but not the one called `mark`, what stands in the tables was not written
+    by their owner, something was added to the `tables` that acts by itself. `exposed` makes the error for a file that
+    others can read, from its parts.
     """
 
     name: str
@@ -44,6 +45,7 @@ class Owner:
     patience: int
     refused: Refusal
     broken: Refusal
+    replaced: Refusal
     no_address: Refusal
     no_psycopg: Refusal
     no_log: Refusal

@@ -9,6 +9,7 @@ import io
 import socket
 import time
 from collections.abc import Callable, Mapping
+from contextlib import closing
 from functools import partial
 from typing import Any
 from urllib.parse import urlsplit
@@ -72,19 +73,20 @@ class Exchange:
         connection = self._connection
         if connection is None or connection.sock is None:  # also after a reply that ended the connection
             kind = http.client.HTTPSConnection if self._parts.scheme == "https" else http.client.HTTPConnection
-            connection = self._connection = kind(self._parts.hostname or "", self._parts.port, timeout=connect)
+            seconds = watch.left(connect)
+            connection = self._connection = kind(self._parts.hostname or "", self._parts.port, timeout=seconds)
             connection.connect()
             connection.sock = _Socket(connection.sock)
         watched: Any = connection.sock
         watched.watch = watch
         connection.request(method, self._parts.path.rstrip("/") + path, body, dict(headers or {}))
-        reply = connection.getresponse()
-        content = reply.read(most + 1)
+        with closing(connection.getresponse()) as reply:
+            content = reply.read(most + 1)
+            if len(content) > most:
+                raise TooLongError
+            if not reply.chunked and reply.length != 0:  # `read` is silent on what is missing, or on where the end is
+                raise http.client.IncompleteRead(content, reply.length)
         self._used = time.monotonic()
-        if len(content) > most:
-            raise TooLongError
-        if not reply.chunked and reply.length != 0:  # `read` says nothing of what is missing, or not known to be all
-            raise http.client.IncompleteRead(content, reply.length)
         if reply.will_close:
             self.close()
         return reply.status, content
@@ -94,13 +96,19 @@ class _Watch:
     """How long one request may wait."""
 
     def __init__(self, every: float, until: float, silent: Callable[[], None]) -> None:
-        self.every, self._until, self._silent = every, until, silent
+        self._every, self._until, self._silent = every, until, silent
 
-    def wait(self, work: Callable[[], int]) -> int:
+    def left(self, most: float) -> float:
+        """The seconds that are left, or `most` if they are more."""
+        left = self._until - time.monotonic()
+        if left <= 0:
+            raise TimeoutError("this takes too long")
+        return min(left, most)
+
+    def wait(self, sock: socket.socket, work: Callable[[], int]) -> int:
         """How many bytes passed, once some did."""
         while True:
-            if time.monotonic() > self._until:
-                raise TimeoutError("this takes too long")
+            sock.settimeout(self.left(self._every))
             try:
                 return work()
             except TimeoutError:
@@ -116,10 +124,9 @@ class _Socket:
 
     def sendall(self, data: bytes) -> None:
         left = memoryview(data)
-        self._sock.settimeout(self.watch.every)
         while left:
             piece = left[:_PIECE]
-            left = left[self.watch.wait(partial(self._sock.send, piece)) :]
+            left = left[self.watch.wait(self._sock, partial(self._sock.send, piece)) :]
 
     def makefile(self, *_: Any) -> io.BufferedReader:
         return io.BufferedReader(_Reader(self._sock, self.watch))
@@ -138,8 +145,7 @@ class _Reader(io.RawIOBase):
         return True
 
     def readinto(self, buffer: Any) -> int:
-        self._sock.settimeout(self._watch.every)
-        return self._watch.wait(partial(self._sock.recv_into, buffer))
+        return self._watch.wait(self._sock, partial(self._sock.recv_into, buffer))
 
     def close(self) -> None:
         self._held.close()

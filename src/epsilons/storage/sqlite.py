@@ -14,6 +14,7 @@ from itertools import chain
 from typing import Any
 from urllib.parse import quote
 
+from epsilons.storage import base
 from epsilons.storage.base import Database, Owner
 from epsilons.storage.files import check_private, write_private
 
@@ -50,6 +51,8 @@ class Sqlite(Database):
     def __init__(self, path: str | None, owner: Owner) -> None:
         self.lasting = path is not None
         self._path = ":memory:" if path is None else os.path.abspath(path)
+        #: The file that was opened, whatever stands at its path later.
+        self._file: tuple[int, int] | None = None
         if self.lasting:
             _take_file(self._path, owner)
             self.folder = os.path.dirname(os.path.realpath(self._path))
@@ -62,6 +65,7 @@ class Sqlite(Database):
         self._turns = (nullcontext() if self.lasting else turn, turn)
 
     def _connect(self) -> Connection:
+        self._check_file()  # so that nothing is made anew in its place
         options: dict[str, Any] = {"isolation_level": None, "check_same_thread": False, "factory": Connection}
         driver: Connection = sqlite3.connect(self._path, timeout=self._owner.patience, **options)
         driver.row_factory = sqlite3.Row
@@ -73,6 +77,24 @@ class Sqlite(Database):
             driver.close()
             raise
         return driver
+
+    def _check_file(self) -> None:
+        """What is written to a file that was put aside, or removed, is seen by nobody else."""
+        if not self.lasting:
+            return
+        try:
+            found = os.stat(self._path)
+        except OSError:
+            raise self._owner.replaced() from None
+        file = (found.st_dev, found.st_ino)
+        if self._file not in (None, file):
+            raise self._owner.replaced()
+        self._file = file
+
+    def _enter(self, driver: Connection, begin: str) -> base.Connection:
+        entered = super()._enter(driver, begin)
+        self._check_file()
+        return entered
 
     def _use_write_ahead_log(self, driver: sqlite3.Connection) -> None:
         """Switching the file over does not wait for its turn by itself when several processes start at once."""
@@ -94,9 +116,13 @@ class Sqlite(Database):
         self._check_process()
         try:
             write_private(path, "")
-            with closing(self._connect()) as driver, closing(sqlite3.connect(path)) as there:
-                there.execute("PRAGMA synchronous = FULL")
-                driver.backup(there)
+            try:
+                with closing(self._connect()) as driver, closing(sqlite3.connect(path)) as there:
+                    there.execute("PRAGMA synchronous = FULL")
+                    driver.backup(there)
+            except BaseException:  # half a copy is none
+                os.unlink(path)
+                raise
         except (OSError, sqlite3.Error):
             raise self._owner.refused() from None
 

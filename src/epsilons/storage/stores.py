@@ -26,6 +26,7 @@ def own_store(
         pragmas=pragmas,
         refused=refused,
         broken=refused,
+        replaced=refusal(f"Another file stands where the {name}'s store was opened, or none.", suggest="start it anew"),
         no_address=refusal(
             "There is no store at such an address.",
             rule="sqlite:///file, or postgresql://user:password@host/database, then perhaps ?schema= and a name.",

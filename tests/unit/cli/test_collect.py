@@ -126,6 +126,18 @@ def test_levels_and_places(tmp_path: Path, capsys: pytest.CaptureFixture[str], m
     assert say("collect estimate p.csv --protocol p.toml --map p.nonsense")[0] == 5
 
 
+def test_what_cannot_be_shown_is_refused_before_a_collection_is_closed(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Nobody is spoken to, so no round is closed; a token is not even looked for."""
+    here = tmp_path, capsys, monkeypatch
+    assert ours(*here, "collect design e.toml --question Ever? --level a=1")[0] == 0
+    ends = "--close --aggregator http://127.0.0.1:1 --token one --aggregator http://127.0.0.1:1 --token two"
+    for wrong, what in (("--map e.png", "The options are no places."), ("--assume far", "--assume far is not allowed")):
+        status, _, err = ours(*here, f"collect run e.toml {ends} {wrong}")
+        assert (status, what in err) == (5, True), err
+
+
 @pytest.mark.parametrize(
     ("line", "status"),
     [

@@ -381,3 +381,31 @@ def test_who_may_only_read_verifies_one_state_of_a_ledger_in_use(
 
         monkeypatch.setattr(shutil, "copyfile", copy)
         assert "The ledger adds up" in run(capsys, "verify", url)
+
+
+@pytest.mark.integration
+@pytest.mark.parametrize("witnessed", [False, True])
+def test_who_may_only_select_from_a_ledger_can_verify_it(
+    tmp_path: Path, postgres_server: str, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str],
+    witnessed: bool,
+) -> None:  # fmt: skip
+    """An auditor with a role of their own: held to the witness, or from the first time on to a head of their own."""
+    url, kept = fresh(postgres_server), f"sqlite:///{tmp_path}/w.store"
+    schema = url.rsplit("schema=", 1)[1]
+    with closing(epsilons.ledger.open(url, witness=kept if witnessed else None)) as book:
+        book.settle_terms("absent", 1)
+        book.set_quota("office", questions=3)
+        with book._database.write() as connection:
+            connection.execute(f"CREATE ROLE auditor_{schema} LOGIN")
+            connection.execute(f'GRANT USAGE ON SCHEMA "{schema}" TO auditor_{schema}')
+            connection.execute(f'GRANT SELECT ON ALL TABLES IN SCHEMA "{schema}" TO auditor_{schema}')
+    monkeypatch.setenv("XDG_STATE_HOME", str(tmp_path / "auditor"))
+    auditor = url.replace("://postgres:@", f"://auditor_{schema}:@")
+    assert auditor != url
+    if not witnessed:
+        assert "ledger adopt" in run(capsys, "verify", auditor, status=7)
+        assert "Adopted" in run(capsys, "adopt", auditor)
+    assert "The ledger adds up" in run(capsys, "verify", auditor)
+    with closing(epsilons.ledger.open(url)) as book, book._database.write() as connection:
+        connection.execute("UPDATE quotas SET questions = 4")
+    assert "edited or damaged" in run(capsys, "verify", auditor, status=7)

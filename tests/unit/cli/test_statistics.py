@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import os
 from collections.abc import Iterator
 from dataclasses import replace
 from pathlib import Path
@@ -36,6 +37,7 @@ def registered(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str], request: pytest.FixtureRequest
 ) -> Path:
     """Forty people, of whom every fourth is strict; the file of the steward."""
+    shared = os.environ["XDG_STATE_HOME"]
     monkeypatch.setenv("XDG_STATE_HOME", str(tmp_path / "state"))
     monkeypatch.chdir(tmp_path)
     table = {"id": range(40), "level": ["open" if n % 4 else "strict" for n in range(40)], "wage": [1.0] * 40}
@@ -48,7 +50,7 @@ def registered(
     capsys.readouterr()
     if getattr(request, "param", "here") == "server":
         (tmp_path / "office").mkdir()
-        monkeypatch.delenv("XDG_STATE_HOME")  # servers are forked from one process, with a state of its own
+        monkeypatch.setenv("XDG_STATE_HOME", shared)  # servers are forked from one process, which has that state
         assert app.main(["ledger", "adopt", "people.toml"]) == 0
         open_office(tmp_path, tmp_path / "office", request.getfixturevalue("servers"), "wages")
         monkeypatch.chdir(tmp_path / "office")

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable, Iterator
-from contextlib import closing
+from contextlib import closing, contextmanager
 from pathlib import Path
 
 import pytest
@@ -214,9 +215,15 @@ def test_two_stores_under_one_key_have_one_head(service: WitnessApp, tmp_path: P
         Aggregator(store, key, witness=ADDRESS)
 
 
+@contextmanager
+def patient(monkeypatch: pytest.MonkeyPatch, seconds: float) -> Iterator[None]:
+    with monkeypatch.context() as patched:
+        patched.setattr(signed, "_PATIENCE", seconds)
+        yield
+
+
 def test_nothing_leaves_while_the_witness_is_silent(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """What was stored meanwhile is acknowledged once the head is safe, and not before."""
-    monkeypatch.setattr(signed, "_PATIENCE", 0.2)
     port = 0
     with running(tmp_path) as (address, _):
         port = int(address.rsplit(":", 1)[1])
@@ -224,7 +231,7 @@ def test_nothing_leaves_while_the_witness_is_silent(tmp_path: Path, monkeypatch:
         reports = here.client.reports([1] * OWNERS)[0]
         assert set(here.aggregators[1].take(here.collection.id, reports[1])) == {STORED}
     for _ in range(2):
-        with pytest.raises(UnavailableError, match="No answer from the witness"):
+        with patient(monkeypatch, 0.2), pytest.raises(UnavailableError, match="No answer from the witness"):
             here.aggregators[0].take(here.collection.id, reports[0])
     with running(tmp_path, port):
         assert set(here.aggregators[0].take(here.collection.id, reports[0])) == {STORED}
@@ -232,9 +239,23 @@ def test_nothing_leaves_while_the_witness_is_silent(tmp_path: Path, monkeypatch:
         ids = here.aggregators[0].present(here.collection.id, 0)
         here.aggregators[0].check(here.collection.id, 0, bytes(32), ids)
     for _ in range(2):  # the second time it is stored
-        with pytest.raises(UnavailableError, match="No answer from the witness"):
+        with patient(monkeypatch, 0.2), pytest.raises(UnavailableError, match="No answer from the witness"):
             here.aggregators[0].collect(here.collection.id, 0, ids)
         assert dump(here.stores[0])["batches"][0][-1] is not None
+    here.close()
+
+
+def test_a_witness_in_a_database_that_is_not_reached_is_named_and_waited_for(tmp_path: Path) -> None:
+    """Senders try again, so it must not pass for a store that is refused for good."""
+    kept = tmp_path / "w.store"
+    here = World(survey(), sqlite_urls(tmp_path, 2), witness=f"sqlite:///{kept}")
+    reports = here.client.reports([1] * OWNERS)[0]
+    kept.rename(tmp_path / "away")
+    for _ in range(2):
+        with pytest.raises(UnavailableError, match=re.escape(f"The witness at sqlite:///{kept} cannot be used.")):
+            here.aggregators[0].take(here.collection.id, reports[0])
+    (tmp_path / "away").rename(kept)
+    assert set(here.aggregators[0].take(here.collection.id, reports[0])) == {STORED}
     here.close()
 
 

@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 import shutil
+import sqlite3
 import stat
 from collections.abc import Callable
 from contextlib import closing
 from fractions import Fraction
 from pathlib import Path
 from typing import Any
+from unittest.mock import Mock
 
 import pytest
 
@@ -261,6 +263,45 @@ def test_a_retired_ledger_takes_no_more_questions(site: Site) -> None:
 
 def test_a_copy_takes_no_other_file_s_place(tmp_path: Path) -> None:
     with closing(epsilons.ledger.open(f"sqlite:///{tmp_path}/a.ledger")) as book:
-        (tmp_path / "there").touch()
-        with pytest.raises(LedgerError):
+        (tmp_path / "there").write_text("letters")
+        with pytest.raises(LedgerError, match="there is there already"):
             book.copy(str(tmp_path / "there"))
+        assert (tmp_path / "there").read_text() == "letters"
+        with pytest.raises(LedgerError, match="Nothing can be written to"):
+            book.copy(str(tmp_path / "nowhere" / "copy"))
+
+
+def test_whoever_has_it_open_while_a_backup_is_put_back_charges_nothing_beside_it(site: Site, tmp_path: Path) -> None:
+    """A client with a head of its own would go on with the file that was put aside, where nobody sees it."""
+    site.back_up()
+    more: dict[str, Any] = {} if site.witness else {"witness": tmp_path / "head of another", "adopt": True}
+    with closing(site.open(**more)) as book:
+        may = book.allowance(Fraction(1, 10))
+        held, read = (book.reserve(key(name), may.nano, epoch=may.epoch, kind="count") for name in ("held", "read"))
+        book.mark_read(read.number)
+        moving.restore(site.backup, site.url, site.witness)[0].close()
+        changes: list[Callable[[], object]] = [
+            lambda: book.reserve(key("new"), may.nano, epoch=may.epoch, kind="count"),
+            lambda: book.mark_read(held.number),
+            lambda: book.store(read.number, b"1"),
+            lambda: book.withdraw([person("ann")]),
+        ]
+        for change in changes:
+            with pytest.raises(LedgerError, match="Another file stands where this ledger was opened"):
+                change()
+    with closing(sqlite3.connect(tmp_path / "a.ledger.replaced-1")) as aside:
+        kinds = [kind for (kind,) in aside.execute("SELECT kind FROM journal ORDER BY seq")]
+    assert kinds[-3:] == ["reserve", "reserve", "touch"]
+    with closing(site.open()) as book:
+        assert not book.history()
+        book.verify()
+
+
+def test_half_a_copy_is_none(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Where a disk is full, the next backup of that name is not refused for what is left of this one."""
+    with closing(epsilons.ledger.open(f"sqlite:///{tmp_path}/a.ledger")) as book:
+        with monkeypatch.context() as patched:
+            patched.setattr(sqlite3, "connect", Mock(side_effect=sqlite3.OperationalError("disk is full")))
+            with pytest.raises(LedgerError, match="refused or could not be reached"):
+                book.copy(str(tmp_path / "copy"))
+        book.copy(str(tmp_path / "copy"))

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import json
 import os
+import signal
+import time
 from collections.abc import Callable
 from fractions import Fraction
 from pathlib import Path
@@ -348,18 +350,27 @@ def test_a_path_is_no_address_and_passwords_stay_out(tmp_path: Path) -> None:
 
 
 def test_a_witness_that_is_killed_is_only_slow(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """As a process; without it no data is read, and what was charged stays charged."""
-    monkeypatch.setattr(signed, "_PATIENCE", 1.0)
-    with running(tmp_path) as (address, _):
+    """As a process, or stopped; without it no data is read, and what was charged stays charged."""
+
+    def wait_in_vain(name: str) -> None:
+        with monkeypatch.context() as patched:
+            patched.setattr(signed, "_PATIENCE", 1.0)
+            with pytest.raises(LedgerError, match="No answer from the witness"):
+                book.reserve(key(name), may.nano, epoch=may.epoch, kind="count")
+
+    with running(tmp_path) as (address, process):
         clients = Clients(f"sqlite:///{tmp_path}/a.ledger", tmp_path, address)
         book = clients.open("one")
         ask(book, "one")
         modes = {one.name: one.stat().st_mode & 0o777 for one in tmp_path.glob("witness.*")}
         assert set(modes.values()) == {0o600}
-    may = book.allowance(Fraction(1, 10))
-    with pytest.raises(LedgerError, match="No answer from the witness"):
-        book.reserve(key("two"), may.nano, epoch=may.epoch, kind="count")
+        may = book.allowance(Fraction(1, 10))
+        process.send_signal(signal.SIGSTOP)
+        start = time.monotonic()
+        wait_in_vain("two")
+        assert time.monotonic() - start < 8
+    wait_in_vain("three")
     with running(tmp_path, int(address.rsplit(":", 1)[1])):
-        assert ask(book, "two") == 2
-        assert len(book.history()) == 2
+        assert (ask(book, "two"), ask(book, "three")) == (2, 3)
+        assert len(book.history()) == 3
         clients.close()

@@ -72,6 +72,35 @@ def test_few_connections_are_kept_however_many_read_at_once(tmp_path: Path) -> N
     database.close()
 
 
+def test_who_has_a_file_open_is_refused_once_another_stands_in_its_place(tmp_path: Path) -> None:
+    """What is written to a file that was put aside, or removed, is seen by nobody else."""
+    path, there = tmp_path / "people.ledger", "Another file stands where this ledger was opened"
+    with closing(Sqlite(str(path), OWNER)) as database, ExitStack() as several:
+        with database.write() as connection:
+            connection.execute("CREATE TABLE ledger (letter TEXT)")
+        for _ in range(3):
+            several.enter_context(database.read())
+        several.close()
+        database.copy(str(tmp_path / "other"))
+        for part in ("", "-wal", "-shm"):
+            path.with_name(path.name + part).rename(tmp_path / f"aside{part}")
+        (tmp_path / "other").rename(path)
+        for enter in [database.write, *[database.read] * 7]:
+            with pytest.raises(LedgerError, match=there):
+                several.enter_context(enter())
+        with closing(Sqlite(str(path), OWNER)) as anew, anew.write() as connection:
+            connection.execute("INSERT INTO ledger VALUES ('a')")
+        for part in tmp_path.glob("people.ledger*"):
+            part.unlink()
+        with pytest.raises(LedgerError, match=there), database.write():
+            pass
+        assert not path.exists()
+        # The very file is welcome again.
+        (tmp_path / "aside").rename(path)
+        with database.write() as connection:
+            connection.execute("INSERT INTO ledger VALUES ('b')")
+
+
 def test_a_list_stands_for_all_its_values() -> None:
     with closing(Sqlite(None, OWNER)) as database, database.write() as connection:
         connection.execute("CREATE TABLE letters (id INTEGER, letter TEXT)")

@@ -11,7 +11,8 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from epsilons.cli.commands.collect.survey import ASSUME, draw_map, speaking
+from epsilons.arguments.checks import check_related
+from epsilons.cli.commands.collect.survey import ASSUME, check_map, draw_map, speaking
 from epsilons.cli.listening import listening, prepare
 from epsilons.cli.output import as_json, note, print_json, progress, write
 from epsilons.display import show, text_table
@@ -102,12 +103,16 @@ def run(file: str, urls: tuple[str, ...], tokens: tuple[str, ...], as_json: bool
     from epsilons.collection.coordinator import Coordinator
     from epsilons.collection.sealing import read_secret
     from epsilons.collection.transport import HttpAggregator
+    from epsilons.local.survey import Survey
 
+    check_related(given["assume"])  # before anything is closed, which stays so
+    if given["picture"] is not None:
+        check_map(Survey.load(file))
     if len(tokens) != len(urls):
         raise PlanError("Every aggregator has a token.", suggest="as many --token as --aggregator")
-    speaking: dict[str, Any] = {"patience": given["patience"], "insecure": given["insecure"], "told": note}
+    how: dict[str, Any] = {"patience": given["patience"], "insecure": given["insecure"], "told": note}
     pairs = [(url, read_secret(token).hex()) for url, token in zip(urls, tokens, strict=True)]
-    aggregators = [HttpAggregator(url, token=token, **speaking) for url, token in pairs]
+    aggregators = [HttpAggregator(url, token=token, **how) for url, token in pairs]
     place = Path(given["terms"] or f"{file}.collection.json")
     collection = _terms(file, place, aggregators, given["minimum"], given["neighbors"])
     coordinator = Coordinator(collection, aggregators, told=note)
@@ -134,8 +139,6 @@ def run(file: str, urls: tuple[str, ...], tokens: tuple[str, ...], as_json: bool
     document = {**publication.to_dict(), "estimate": estimate.to_dict()}
     if given["output"] is not None:
         _write_document(document, given["output"])
-    if given["picture"] is not None:
-        draw_map(survey, estimate, given["picture"])
     if as_json:
         print_json(document)
     else:
@@ -143,6 +146,8 @@ def run(file: str, urls: tuple[str, ...], tokens: tuple[str, ...], as_json: bool
         if publication.guarantee and not given["verbose"]:
             promise = f"{publication.guarantee.kind}: {_PROMISE}"
         write(f"{survey.question}\nCollected by {publication.label}.\n\n{estimate}\n\n{promise}")
+    if given["picture"] is not None:
+        draw_map(survey, estimate, given["picture"])
 
 
 def _write_document(document: dict[str, Any], file: str) -> None:

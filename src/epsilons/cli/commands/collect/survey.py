@@ -213,8 +213,7 @@ def estimate(answers: str, file: str, level: float, assume: Any, picture: str | 
 
 def draw_map(survey: Any, made: Any, picture: str) -> None:
     """Draw how many owners are in each cell, to a file."""
-    if not survey.places:
-        raise PlanError("The options are no places.", rule="A map needs a survey of places.", suggest="leave out --map")
+    check_map(survey)
     from epsilons.local.places import Region, grid_from
 
     axes = Region.from_labels(grid_from(survey.places), survey.options).heat_map(made, title=survey.question)
@@ -223,6 +222,12 @@ def draw_map(survey: Any, made: Any, picture: str) -> None:
     except (OSError, ValueError):
         raise PlanError("The map cannot be written.", suggest="a name that ends in .png, .svg or .pdf") from None
     note(f"Map in {picture}.")
+
+
+def check_map(survey: Any) -> None:
+    """Whether there is a map to draw."""
+    if not survey.places:
+        raise PlanError("The options are no places.", rule="A map needs a survey of places.", suggest="leave out --map")
 
 
 COMMANDS = (design, plan, estimate)
