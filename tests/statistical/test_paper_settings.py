@@ -157,6 +157,43 @@ def test_a_median_errs_by_5_point_8_and_by_more_with_any_other_cap(record_proper
     assert best < min(lower, higher) + 0.005
 
 
+def flip_law(costs: Floats, alike: Floats) -> Floats:
+    """The chance of each cost of so many answers alike by permute-and-flip (McKenna and Sheldon 2020).
+
+    An answer is kept with chance p = exp(-(cost - least)/2), each by itself, and one of those kept is taken, all as
+    likely. An answer meets K others: E[1/(1 + K)] is the integral of the product of their 1 - p + p t over t in [0, 1].
+    """
+    kept = np.exp((costs.min() - costs) / 2)
+    places, parts = np.polynomial.legendre.leggauss(150)
+    width = min(60.0, kept @ alike) / (kept @ alike)
+    t = 1 - width * (places[:, None] + 1) / 2
+    none = 1 - kept + kept * t
+    chances = alike * kept * (parts / 2 * width @ (np.exp(np.log(none) @ alike)[:, None] / none))
+    return np.asarray(chances)
+
+
+def test_permute_and_flip_gains_where_the_grid_is_coarse_alone() -> None:
+    """2% on the paper's grid of 1,000 points, nothing on one of 65,536; and its range has no bound (decisions.md)."""
+    random, paper, found = np.random.default_rng(1001), PaperOne(people=1001), []
+    between = np.arange(1, 2000) % 2 == 0  # of the fine grid most points lie between those that people may have
+    for _ in range(150):
+        epsilons, values = paper.epsilons(random), paper.numbers(random)
+        here = np.bincount(values.astype(int), 2 * np.minimum(epsilons, best_cap_of(epsilons)), minlength=1001)[1:]
+        upto, half = np.cumsum(here), here.sum() / 2
+        score = np.maximum(upto - here - half, half - upto)
+        fine = np.empty(1999)
+        fine[~between], fine[between] = score, np.abs(upto[:-1] - half)
+        alike, away = np.where(between, 65.0, 1.0), (np.arange(2, 2001) / 2 - np.sort(values)[500]) ** 2
+        flipped = flip_law(score, np.ones(1000)), flip_law(fine, alike)
+        drawn = [alike * np.exp((fine.min() - fine) / 2), np.exp((score.min() - score) / 2)]
+        assert [law.sum() for law in flipped] == pytest.approx([1, 1], abs=1e-6)
+        squares = flipped[0] @ away[::2], drawn[1] @ away[::2] / drawn[1].sum()
+        found.append([*squares, flipped[1] @ away, drawn[0] @ away / drawn[0].sum()])
+    coarse, as_drawn, finer, as_drawn_finer = np.sqrt(np.mean(found, axis=0))
+    assert 0.96 < coarse / as_drawn < 0.99
+    assert finer / as_drawn_finer == pytest.approx(1, abs=0.002)
+
+
 # Intervals of quantiles --------------------------------------------------------------------------------------------
 
 
