@@ -233,6 +233,11 @@ def test_the_law_of_a_count_lists_counts() -> None:
     assert ranges.draws == 1500
     assert ranges.probabilities.sum() == pytest.approx(1)
     assert len(ranges.outcomes) < 120
+    for given in ({"missing": "center"}, {}):  # every level has sums of its own: too many to list together
+        mixed = eps.distribution(
+            "mean", [1, 2, 3], [1.0, 2.0, 3.0], bounds=(0, 3), mechanism="mixed", draws=500, **given
+        )
+        assert (mixed.draws, len(mixed.outcomes) < 120) == (500, True)
 
 
 @pytest.mark.parametrize(
