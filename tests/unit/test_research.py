@@ -170,6 +170,7 @@ def test_models_are_audited_on_the_corners_of_their_bounds() -> None:
 
 def test_mistakes_have_their_own_reasons() -> None:
     for given, reason in (
+        ({"bounds": (0, 1), "privacy": "group", "group_epsilons": [0.5]}, "not audited here"),
         ({}, "needs bounds"),
         ({"bound": (0, 1)}, "takes no"),
         ({"bounds": (1, 0)}, "bounds"),

@@ -82,6 +82,9 @@ def audit(
         draws, 200, refusal=refuse("draws", draws, "A whole number from 200.", Argument("draws", 20_000))
     )
     allowed = None if delta is None else check_delta(delta)
+    if arguments.get("privacy") == "group":
+        rule, hint = "It looks for what one person loses.", Argument("privacy", "individual")
+        raise PlanError("Group privacy is not audited here.", rule=rule, suggest=hint)
     asked = {**arguments, "neighbors": neighbors, **({} if delta is None else {"delta": delta})}
     notes = [_NO_PROOF]
     if isinstance(what, str) or is_mechanism(what):
