@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import itertools
+import warnings
 from collections.abc import Callable
 from dataclasses import dataclass
 from fractions import Fraction
@@ -43,6 +45,23 @@ def shared(values: Any) -> list[float]:
     return [sum(values) + one, 5 + one]
 
 
+class Remembering:
+    """Noise enough for the values at hand, and in its last bit what was asked before."""
+
+    def __init__(self) -> None:
+        self.before = 0
+
+    def __call__(self, values: Any) -> int:
+        told, self.before = self.before, sum(values) % 2
+        return 2 * noise("1/500") + told
+
+
+def warn(values: Any, always: bool = False) -> int:
+    if always or sum(values) > 2:
+        warnings.warn("the sum is large", stacklevel=1)
+    return noise()
+
+
 LIES: dict[str, Callable[[Any], Any]] = {
     "of what type": lambda values: (float if sum(values) > 2 else int)(noise()),
     "a truth or a number": lambda values: bool(noise() > 0) if sum(values) > 2 else int(noise() > 0),
@@ -59,6 +78,8 @@ LIES: dict[str, Callable[[Any], Any]] = {
     "odd or even, huge": lambda values: (2 * noise("1/500") << 70) + sum(values) % 2,
     "beyond all floats": lambda values: 10**400 + 2 * noise("1/500") + sum(values) % 2,
     "one noise for two numbers": shared,
+    "a warning": warn,
+    "what was asked before": Remembering(),
     "the spread of one of ten": lambda values: [
         float(noise("1/9")) * (100 if place == 9 and sum(values) > 2 else 1) for place in range(10)
     ],
@@ -77,7 +98,10 @@ def test_everyone_of_a_level_is_tried(person: int) -> None:
     assert {(pair.person, pair.neighbour[pair.person]) for pair in spread_over(pairs, 24)} >= {(person, 0), (person, 9)}
 
 
+calls = itertools.count()
 HONEST: dict[str, Callable[[Any], Any]] = {
+    "how often it was called": lambda values: next(calls),
+    "a warning to everyone": lambda values: len(values) + warn(values, always=True),
     "names": lambda values: {"people": len(values) + noise("1/2"), "ones": sum(values) + noise("1/2")},
     "a type that follows from the noise": lambda values: (lambda n: float(n) if n % 2 else n)(len(values) + noise()),
     "an array": lambda values: np.array([[len(values) + noise("1/2")], [sum(values) + noise("1/2")]]),
@@ -89,6 +113,13 @@ HONEST: dict[str, Callable[[Any], Any]] = {
 @pytest.mark.parametrize("name", HONEST)
 def test_a_function_that_gives_nobody_away_is_not_refuted(name: str) -> None:
     assert eps.audit(HONEST[name], ROSTER, domain=DOMAIN, draws=DRAWS).holds
+
+
+def test_what_is_seen_beside_a_number_is_told() -> None:
+    assert "X = its warnings" in str(eps.audit(warn, ROSTER, domain=DOMAIN, draws=DRAWS).worst)
+    found = eps.audit(Remembering(), ROSTER, domain=DOMAIN, draws=DRAWS)
+    assert "in the answer to other data that comes next" in str(found.worst)
+    assert any("not how long they take" in note for note in found.notes)
 
 
 def test_outcomes_are_compared_by_what_is_seen_of_them() -> None:

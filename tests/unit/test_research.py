@@ -170,6 +170,7 @@ def test_models_are_audited_on_the_corners_of_their_bounds() -> None:
 
 def test_mistakes_have_their_own_reasons() -> None:
     for given, reason in (
+        ({"bounds": (0, 1), "privacy": "group", "group_epsilons": [0.5]}, "not audited here"),
         ({}, "needs bounds"),
         ({"bound": (0, 1)}, "takes no"),
         ({"bounds": (1, 0)}, "bounds"),
@@ -233,6 +234,11 @@ def test_the_law_of_a_count_lists_counts() -> None:
     assert ranges.draws == 1500
     assert ranges.probabilities.sum() == pytest.approx(1)
     assert len(ranges.outcomes) < 120
+    for given in ({"missing": "center"}, {}):  # every level has sums of its own: too many to list together
+        mixed = eps.distribution(
+            "mean", [1, 2, 3], [1.0, 2.0, 3.0], bounds=(0, 3), mechanism="mixed", draws=500, **given
+        )
+        assert (mixed.draws, len(mixed.outcomes) < 120) == (500, True)
 
 
 @pytest.mark.parametrize(

@@ -188,8 +188,9 @@ def _prepare(what: Any, values: Any, epsilons: Any, statistic: str | None, argum
 def _law_of_values(made: Prepared) -> Distribution | None:
     """The law of what is released; None where only draws can tell it."""
     mechanism, question, people = made.mechanism, made.question, made.people
-    if isinstance(mechanism, Weighing) and (sums := mechanism.noisy_sums(question, people)) is not None:
-        return _law_of_sum(made, mechanism, sums) if len(sums.laws) == 1 else None
+    if (sums := mechanism.noisy_sums(question, people)) is not None:
+        one = len(sums.laws) == 1 and isinstance(mechanism, Weighing)
+        return _law_of_sum(made, cast(Weighing, mechanism), sums) if one else None
     statistic = question.statistic
     one_answer = not statistic.labels or statistic.family == "choice"
     if mechanism.privacy != "personalized" or statistic.has_bracket or not one_answer:

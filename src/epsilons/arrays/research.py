@@ -38,6 +38,7 @@ from epsilons.statistics.distributions import NoisySums
 from epsilons.summaries.arrays import Rows
 
 _NO_PROOF = "An audit can refute a claim; it cannot prove one."
+_SEEN = "Draws show answers, errors, warnings, and what the next answer remembers; not how long they take."
 
 
 def audit(
@@ -81,6 +82,9 @@ def audit(
         draws, 200, refusal=refuse("draws", draws, "A whole number from 200.", Argument("draws", 20_000))
     )
     allowed = None if delta is None else check_delta(delta)
+    if arguments.get("privacy") == "group":
+        rule, hint = "It looks for what one person loses.", Argument("privacy", "individual")
+        raise PlanError("Group privacy is not audited here.", rule=rule, suggest=hint)
     asked = {**arguments, "neighbors": neighbors, **({} if delta is None else {"delta": delta})}
     notes = [_NO_PROOF]
     if isinstance(what, str) or is_mechanism(what):
@@ -95,6 +99,7 @@ def audit(
             hint = Argument("domain", [0, 50, 100])
             raise PlanError("It is not known which values people could have.", rule="They are made up.", suggest=hint)
         claims = [_claim_of_function(what, epsilons, check_domain(domain), neighbors, allowed, law, arguments)]
+    notes += [_SEEN] if any(claim.call is not None for claim in claims) else []
     if name:
         claims = [replace(claim, name=name) for claim in claims]
     findings = []
@@ -187,7 +192,7 @@ def _claim_of_function(
                 return listed, np.log(np.asarray(given, np.float64))
 
         return replace(claim, law=chances)
-    return replace(claim, draw=lambda data, size: [observe(lambda: outcome(data)) for _ in range(size)])
+    return replace(claim, call=lambda data: observe(lambda: outcome(data)))
 
 
 def _claim_of_choice(claim: Claim, roster: Roster, arguments: dict[str, Any]) -> Claim:

@@ -124,6 +124,11 @@ class Choice:
         if len(listed) < 2 or quietly(set, listed) is None or len(set(listed)) < len(listed):
             rule = "At least two, each once: public, and not read from the values."
             raise refuse("options", options, rule, Argument("options", ["red", "green"]))
+        if cost is None and any(map(_is_missing, listed)):  # whoever leaves would become a voice for it, and lose twice
+            rule = "A missing value is no option: who has none has no voice."
+            raise refuse(
+                "options", options, rule, ("another name for it, such as ", Argument("options", ["red", "none"]))
+            )
         for name, function in (("cost", cost), ("score", score)):
             if function is not None and not callable(function):
                 raise PlanError((Argument(name), " cannot be called."), suggest=_FUNCTION)
@@ -306,13 +311,16 @@ def _grants(roster: Roster) -> NDArray[np.float64]:
     return np.array([to_epsilon(grant) for grant in roster.levels.grants])[roster.codes]
 
 
+def _is_missing(value: Any) -> bool:
+    unlike = value != value  # NaN and NaT are; of pandas' NA it is NA again, of an array another array
+    return value is None or (bool(unlike) if isinstance(unlike, bool | np.bool_) else unlike is value)
+
+
 def _quiet_score(score: Callable[[Any, Any], Any], value: Any, option: Any) -> float:
     """One person's score of an option: none where there is no value, or where the function fails on it."""
 
     def compute() -> Any:
-        unlike = value != value  # NaN and NaT are; of pandas' NA it is NA again, of an array another array
-        missing = bool(unlike) if isinstance(unlike, bool | np.bool_) else unlike is value
-        return None if value is None or missing else score(value, option)
+        return None if _is_missing(value) else score(value, option)
 
     return float(call_quietly(compute, float, "a number", instead=math.nan))
 

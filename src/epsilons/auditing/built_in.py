@@ -22,7 +22,7 @@ from epsilons.statistics.distributions import NoisySums
 from epsilons.summaries.arrays import ArrayPeople
 
 #: By which an answer is drawn, or the law of that is told.
-_DRAWING = ("draw", "simulate", "distribution", "noise", "noisy_sums", "sampled_tally")
+_DRAWING = ("draw", "simulate", "distribution", "laws", "noise", "noisy_sums", "sampled_tally")
 
 
 def claim_of(

@@ -26,10 +26,11 @@ class Claim:
     """ "Nobody loses more than they are charged", about a roster whose values are in a public domain.
 
     `law(data)` gives outcomes and the logarithms of their chances, `sums(data)` the sums that an answer is made from
-    and their noises, `draw(data, size)` so many outcomes. Data hold None for who has no value. `known` are losses that
-    follow from weights and noise by exact arithmetic, if there are such. With a `delta` what is charged is an epsilon
-    that holds but for that delta, and `rhos` are what it was made from, where an account counts rho. Where the law is
-    its author's word, and not what is drawn by, draws are `looked_at_too`.
+    and their noises, `draw(data, size)` so many outcomes, or `call(data)` one of a function that may remember what it
+    was asked. Data hold None for who has no value. `known` are losses that follow from weights and noise by exact
+    arithmetic, if there are such. With a `delta` what is charged is an epsilon that holds but for that delta, and
+    `rhos` are what it was made from, where an account counts rho. Where the law is its author's word, and not what is
+    drawn by, draws are `looked_at_too`.
     """
 
     name: str
@@ -39,6 +40,7 @@ class Claim:
     domain: tuple[Any, ...]
     law: Law | None = None
     draw: Draw | None = None
+    call: Callable[[Data], Any] | None = None
     known: tuple[float, ...] | None = None
     sums: Callable[[Data], NoisySums] | None = None
     delta: Fraction | None = None

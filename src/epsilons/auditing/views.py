@@ -4,12 +4,14 @@ A number is looked at as it is, and at its last bit. Noise that is drawn as a fl
 there: near 0 floats are dense, so that an answer of small size with all its bits says that the value, too, was small
 (Mironov 2012, "On significance of the least significant bits for differential privacy"). Of several numbers those are
 looked at that tell two neighbours best apart, and one sum of them all. Whoever sees an answer sees of what type it is,
-how many numbers it has and what they are called, or that it is an error, and which: these are outcomes as well.
+how many numbers it has and what they are called, which warnings came with it, or that it is an error, and which: these
+are outcomes as well.
 """
 
 from __future__ import annotations
 
 import math
+import warnings
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from itertools import groupby
@@ -32,11 +34,24 @@ _OF_ZERO = 2000.0
 
 
 @dataclass(frozen=True)
+class Warned:
+    """An outcome, and the warnings that came with it."""
+
+    outcome: Any
+    warnings: tuple[str, ...]
+
+
+@dataclass(frozen=True)
 class View:
     """Something that is seen of outcomes, and what it is called: "" for the outcomes themselves."""
 
     name: str
-    see: Callable[[Sequence[Any]], NDArray[Any]]
+    look: Callable[[Sequence[Any]], NDArray[Any]]
+    at_warnings: bool = False
+
+    def see(self, side: Sequence[Any]) -> NDArray[Any]:
+        """Of outcomes as they were observed."""
+        return self.look(list(map(_warnings_of if self.at_warnings else _outcome_of, side)))
 
     def tell(self, event: str) -> str:
         """An event of what is seen."""
@@ -55,12 +70,23 @@ class Several(tuple[Any, ...]):
 
 
 def observe(compute: Callable[[], Any]) -> Any:
-    """The outcome as it can be compared, or the error in its place: its text can be read as well."""
-    try:
-        found = compute()
-    except (Exception, SystemExit, GeneratorExit) as error:
-        return f"raised {type(error).__name__}: {error}"
-    return comparable(found)
+    """The outcome as it can be compared, or the error in its place, whose text can be read; and any warnings."""
+    with warnings.catch_warnings(record=True) as caught:
+        warnings.simplefilter("always")
+        try:
+            found = comparable(compute())
+        except (Exception, SystemExit, GeneratorExit) as error:
+            found = f"raised {type(error).__name__}: {error}"
+    told = tuple(f"{one.category.__name__}: {one.message}" for one in caught)
+    return Warned(found, told) if told else found
+
+
+def _outcome_of(seen: Any) -> Any:
+    return seen.outcome if isinstance(seen, Warned) else seen
+
+
+def _warnings_of(seen: Any) -> str:
+    return "; ".join(seen.warnings) if isinstance(seen, Warned) else ""
 
 
 def comparable(outcome: Any) -> Any:
@@ -78,9 +104,11 @@ def comparable(outcome: Any) -> Any:
 
 def list_views(one: Any, other: Any) -> list[View]:
     """What can be seen of outcomes like these."""
-    sides = [as_list(given) for given in (one, other)]
+    observed = [as_list(given) for given in (one, other)]
+    sides = [list(map(_outcome_of, side)) for side in observed]
     both = [*sides[0], *sides[1]]
     forms = [_FORMS] if len(set(map(form_of, both))) > 1 else []
+    forms += [_WARNINGS] if len({_warnings_of(seen) for side in observed for seen in side}) > 1 else []
     if all(isinstance(outcome, Real) for outcome in both):
         return [_NUMBERS, _LAST_BIT, *forms]
     width = _width(both)
@@ -205,3 +233,4 @@ _NUMBERS = View("", _numbers)
 _WORDS = View("", _words)
 _LAST_BIT = View("the power of two of the last bit", _last_bits)
 _FORMS = View("its form", lambda side: np.array([form_of(outcome) for outcome in side]))
+_WARNINGS = View("its warnings", np.array, at_warnings=True)

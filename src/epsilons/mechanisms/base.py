@@ -272,7 +272,13 @@ def _ask(mechanism: Mechanism, work_out: Callable[[Question, Levels], T], questi
 
 def weighting_of(mechanism: Weighing, question: Question, levels: Levels) -> Weighting:
     """A mechanism's weights, remembered: a release asks several times."""
-    work_out = partial(_ask, mechanism, mechanism.weigh, question, levels)
+
+    def work_out() -> Weighting:
+        found = _ask(mechanism, mechanism.weigh, question, levels)
+        if not isinstance(found, Weighting):
+            raise PlanError(f"The mechanism {mechanism.name!r} made no Weighting.", rule="Its weigh returns one.")
+        return found
+
     return remember(levels, ("weighting", mechanism, question), work_out)
 
 
@@ -417,7 +423,7 @@ def serving(question: Question, levels: Levels, settings: Settings) -> list[Mech
         given = {name: value for name, value in vars(settings).items() if value is not None}
         made = kind(**{name: value for name, value in given.items() if name in option_names(kind)})
         fits = why_refused(made, question, levels) is None and isinstance(_check_charges(made, question, levels), tuple)
-        if fits and ((own and kind in OWN) or is_vetted(kind, question)):
+        if fits and ((own and kind in OWN) or (_is_drawn_for(kind, statistic) and is_vetted(kind, question))):
             found.append(made)
     if not found:
         what = ("Nothing gives ", Argument("privacy", question.privacy), f" for a {statistic.name}.")
@@ -428,6 +434,11 @@ def serving(question: Question, levels: Levels, settings: Settings) -> list[Mech
         serving(replace(question, statistic=complete), levels, settings)
         raise PlanError(what, rule="It needs a public number of values; missing ones are left out.", suggest=_PUBLIC)
     return found
+
+
+def _is_drawn_for(kind: Any, statistic: Statistic) -> bool:
+    """Whether it draws as the package does, or this is what it was audited with: one row of everybody."""
+    return kind.draw is Weighing.draw or statistic.scope is None
 
 
 def take_named(name: str, question: Question, levels: Levels, settings: Settings) -> tuple[Mechanism, str]:

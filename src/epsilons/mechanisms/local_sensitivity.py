@@ -208,18 +208,16 @@ class LocalMean(LocalSensitivity):
     families: ClassVar[tuple[str, ...]] = ("ratio",)
     statistics: ClassVar[tuple[str, ...] | None] = ("mean",)
 
-    def refuses(self, question: Question, levels: Levels) -> str | None:
-        many = "how far several people together move a mean of a private number of rows is not known here"
-        return super().refuses(question, levels) or (many if question.groups else None)
-
     def reach(self, question: Question, people: People) -> tuple[int, ...]:
         adding, scope = self._adding(question, people)
         far, strangers = adding.far_in_means(scope.rows), adding.far_of_strangers(scope.rows)
         return largest_by_level(far, adding.level, strangers, people.levels.sizes)
 
     def group_reach(self, question: Question, people: People, size: int) -> int:
-        """All of the way in every mean. Noise as wide as that says nothing, so that such questions are refused."""
-        return 2 * STEPS * self._adding(question, people)[0].groups
+        if size == 1:
+            return max(self.reach(question, people))
+        adding, scope = self._adding(question, people)
+        return adding.far_together(scope.rows, size)
 
     def _adding(self, question: Question, people: People) -> tuple[Adding, Scope]:
         statistic, rows = cast(Mean, question.statistic), people.single_rows()

@@ -11,6 +11,13 @@ A mean is taken around the centre of the bounds, on [-2^30, 2^30], and is 0 of n
 with k further rows at a bound it lies k/(N + k) of the way from there to the bound. For one group that is exact. For
 several, leaving and joining are added, and each of m rows that join is taken to move a mean as the first one does: no
 less than it can be.
+
+Of i people together r rows leave a group of N with the mean x, and j join it; u = r + j. With bounds at -1 and 1 the
+mean moves by (r(1 + x) + j(1 - x))/(N - r + j) at most, or the same with -x: no more than (1 + |x|) u/(N - u), and
+never by more than 1 + |x|. Over all groups no more rows leave than the i people with the most have, and i*m join: U
+in all. No u is larger, so that 1/(N - u) is at most 1/(N - min(U, N/2)) up to N/2, from where on all of the way is
+allowed for. So no group moves by more than (1 + |x|) min(1, u/(N - min(U, N/2))), and the sum over all groups is
+largest where each in turn is given all that it takes, those that move farthest by a row first.
 """
 
 from __future__ import annotations
@@ -89,6 +96,38 @@ class Adding:
         joining = np.full(len(self.level), float(join_means(counts, means).max()))
         np.maximum.at(joining, self.person, (STEPS + np.abs(without)) / (left + 1))
         return _up(leaving + most * joining, self.groups)
+
+    def far_together(self, most: int, size: int) -> int:
+        """How far so many people could move the means, in steps and rounded up: of one mean exactly."""
+        counts, sums = self._totals()
+        means = sums / np.maximum(counts, 1)
+        if self.groups == 1:
+            ends = (sign * self._highest(sign * self.steps, most * size, size) for sign in (1, -1))
+            return int(_up(np.array([max(abs(end - means[0]) for end in ends)]), 1)[0])
+        caps, leaving = STEPS + np.abs(means), np.sort(self._added(self.rows))[::-1][:size]
+        moved = int(leaving.sum()) + most * size
+        rooms = np.maximum(counts - np.minimum(moved, counts // 2), 1)
+        far, left = 0.0, moved
+        for place in np.argsort(-caps / rooms, kind="stable").tolist():
+            far += float(caps[place]) * min(left, int(rooms[place])) / int(rooms[place])
+            left -= min(left, int(rooms[place]))
+        return int(_up(np.array([far]), self.groups)[0])
+
+    def _highest(self, steps: Integers, joining: int, size: int) -> float:
+        """The largest mean after the rows of so many people left one group and others joined at the upper bound.
+
+        A quotient is largest where no exchange makes (sum - mean * rows) larger (Dinkelbach 1967).
+        """
+        total, rows = int(steps.sum()), int(self.rows.sum())
+        mean = total / max(rows, 1)
+        while True:
+            gain = mean * self.rows - steps
+            first = np.argpartition(-gain, size - 1)[:size] if size < len(gain) else np.arange(len(gain))
+            left = first[gain[first] > 0]
+            found = (total - int(steps[left].sum()) + joining * STEPS) / (rows - int(self.rows[left].sum()) + joining)
+            if found <= mean:
+                return mean
+            mean = found
 
     def _largest_float(self, of_pairs: Floats) -> Floats:
         found = np.zeros(len(self.level))

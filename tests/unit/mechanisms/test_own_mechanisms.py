@@ -19,6 +19,7 @@ from epsilons.mechanisms.base import Mechanism, Weighing, charges_of, register, 
 from epsilons.mechanisms.minimum import Minimum
 from epsilons.mechanisms.sample import Coins
 from epsilons.noise.entropy import Entropy
+from epsilons.noise.laplace import discrete_laplace
 from epsilons.preferences import Levels, roster_of
 from epsilons.release.door import cannot_resume
 from epsilons.statistics import order
@@ -130,6 +131,26 @@ def test_one_that_raises_is_named_before_anyone_is_charged(method: str) -> None:
         with pytest.raises(eps.PlanError, match=r"The mechanism 'raising' failed with ZeroDivisionError"):
             people.mean("wage", bounds=(0, 100))
         assert people.remaining() == before
+
+
+def test_one_that_makes_no_weights_is_named() -> None:
+    kind = type("Nothing", (Minimum,), {"name": "nothing", "weigh": lambda self, question, levels: None})
+    with pytest.raises(eps.PlanError, match="'nothing' made no Weighting"):
+        eps.audit(dataclass(frozen=True)(kind), [1.0, 1.0])
+
+
+def test_a_draw_of_its_own_is_chosen_only_for_what_it_was_audited_with() -> None:
+    """It forgets that a person may have several rows; the audit is of one row."""
+
+    def draw(self: Any, question: Question, people: Any, entropy: Any) -> Any:
+        return Answer(float(people.tally(question.statistic)[0].sum()) + discrete_laplace(entropy, Fraction(1, 10)))
+
+    told = {"name": "forgetful", "draw": draw, "predict_error": lambda *given: 1e-9, "__module__": __name__}
+    told["distribution"] = lambda self, question, people: Minimum().distribution(question, people)
+    register(dataclass(frozen=True)(type("Forgetful", (Minimum,), told)))  # type: ignore[arg-type]
+    assert "forgetful" in [row.mechanism for row in eps.plan("count", [0.5, 0.5]).rows]
+    with dataset() as people:
+        assert "forgetful" not in [row.mechanism for row in people.plan("count", where="wage > 3", share=0.5).rows]
 
 
 def test_public_people_cannot_be_charged() -> None:

@@ -139,6 +139,39 @@ def test_several_people_move_sums_no_farther_than_is_allowed_for(groups: int, si
         assert groups > 1 or worst == reach
 
 
+@pytest.mark.parametrize(("most", "groups", "size"), [(1, 1, 2), (1, 1, 3), (2, 1, 2), (1, 2, 2), (1, 2, 3), (2, 2, 2)])
+def test_several_people_move_means_no_farther_than_is_allowed_for(most: int, groups: int, size: int) -> None:
+    """All ways to replace so many of three to five people, tried out. Of one mean no less would do."""
+    question = Question(Mean.over(Scope(most, None if groups == 1 else LABELS[:groups]), BOUNDS, "replace", None))
+    own, rng, loose = all_of_one(most, groups, (-1.0, 0.25, 2.0)), np.random.default_rng(size), 0.0
+    ends = all_of_one(most, groups, BOUNDS)
+    for _ in range(12):
+        data = tuple(own[place] for place in rng.integers(0, len(own), int(rng.integers(3, 6))))
+        reach = LocalMean().group_reach(question, People(data, roster_of([1.0] * len(data))), size)  # type: ignore[arg-type]
+        here, worst = truth("mean", data, groups), Fraction(0)
+        for those in itertools.combinations(range(len(data)), size):
+            for new in itertools.combinations_with_replacement(ends, size):
+                changed = list(data)
+                for person, rows in zip(those, new, strict=True):
+                    changed[person] = rows
+                there = truth("mean", tuple(changed), groups)
+                worst = max(worst, sum((abs(a - b) for a, b in zip(here, there, strict=True)), Fraction(0)))
+        assert worst <= reach, data
+        loose = max(loose, float(reach / worst))
+    assert loose < (1.001 if groups == 1 and most == 1 else 2.5)
+
+
+def test_many_people_are_moved_by_a_few_little_more_than_need_be() -> None:
+    """Two of 400 in two groups: 4 rows in all, each about (1 + |x|)/200 of the half width."""
+    rng = np.random.default_rng(3)
+    data = tuple(((int(rng.integers(2)), float(rng.uniform(-1, 2))),) for _ in range(400))
+    question = Question(Mean.over(Scope(1, LABELS[:2]), BOUNDS, "replace", None))
+    reach = LocalMean().group_reach(question, People(data, roster_of([1.0] * 400)), 2)  # type: ignore[arg-type]
+    assert reach / STEPS < 4 * 1.2 / 190
+    # A planted bug: the reach of one person, where two are replaced.
+    assert LocalMean().group_reach(question, People(data, roster_of([1.0] * 400)), 1) < 0.6 * reach  # type: ignore[arg-type]
+
+
 def losses(rate: Fraction, data: Any, own: Any) -> dict[tuple[int, ...], Fraction]:
     """{people who are replaced: the most that they lose together}, tried out with the scale frozen."""
     here, found = truth("sum", data, 2), dict[tuple[int, ...], Fraction]()
