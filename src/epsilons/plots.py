@@ -205,7 +205,8 @@ def plot_health(times: Sequence[Any], lines: Mapping[str, Sequence[float]], axes
         color = list(_LINES.values())[place % len(_LINES)][0]
         axes.step(times, percent, where="post", label=name, linewidth=width, color=color)
     ticks: Any = dates  # untyped
-    locator = ticks.AutoDateLocator(maxticks=6)
+    # With as few as two ticks there is a unit for every span; with more there are some between two units.
+    locator = ticks.AutoDateLocator(minticks=2, maxticks=6)
     axes.xaxis.set_major_locator(locator)
     axes.xaxis.set_major_formatter(ticks.ConciseDateFormatter(locator))
     axes.set(ylim=(0, 105), ylabel="spent of the grant, in percent", xlabel="time (UTC)")

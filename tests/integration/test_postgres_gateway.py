@@ -10,6 +10,8 @@ from typing import Any
 import pytest
 
 import epsilons as eps
+from epsilons.service.holdings import LANES
+from epsilons.storage.postgres import CONNECTIONS
 from support import ledger_servers
 from support.gateways import Servers, declare, key_for, with_workers
 
@@ -28,6 +30,16 @@ def servers() -> Iterator[Servers]:
 def declare_there(folder: Path, postgres: str) -> Path:
     ledger, store = (ledger_servers.fresh(postgres) for _ in range(2))
     return with_workers(declare(folder, ledger=ledger, store=store))
+
+
+def count_connections(postgres: str) -> int:
+    """Of all clients of the server but this one."""
+    import psycopg
+
+    clients = "SELECT count(*) FROM pg_stat_activity WHERE backend_type = 'client backend' AND pid <> pg_backend_pid()"
+    with psycopg.connect(postgres) as connection:
+        (found,) = connection.execute(clients).fetchone() or (0,)
+    return int(found)
 
 
 def count(age: int, **more: Any) -> dict[str, Any]:
@@ -67,6 +79,7 @@ def test_a_worker_that_is_killed_midway_loses_nothing(
 def test_workers_share_turns_charges_and_stored_answers(postgres_server: str, tmp_path: Path, servers: Servers) -> None:
     """Four clients ask the same ten questions at once, each by keys of its own: ten charges, ten answers."""
     file = declare_there(tmp_path, postgres_server)
+    before = count_connections(postgres_server)
     url, _ = servers.start(file)
     keys = [key_for(file, f"office {number}") for number in range(4)]
     found: dict[int, list[Any]] = {}
@@ -83,6 +96,8 @@ def test_workers_share_turns_charges_and_stored_answers(postgres_server: str, tm
         one.join()
     assert found[0] == found[1] == found[2] == found[3]
     assert len(found[0]) == 10
+    # A database has a hundred for everybody: a worker keeps two for its store and two in each lane.
+    assert 2 <= count_connections(postgres_server) - before <= 2 * (CONNECTIONS + LANES * CONNECTIONS)
     with eps.Dataset.from_toml(tmp_path / "wages.toml") as people:
         assert people.ledger.count("reservations") == 10
         people.ledger.verify()

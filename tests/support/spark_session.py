@@ -8,7 +8,9 @@ import sys
 from importlib.util import find_spec
 from typing import Any
 
-#: Small data: few partitions, one compiler and one collector only; a task that fails is tried again up to three times.
+#: One compiler only, which Java gives 48 MB for code: some thousand questions filled them, and then it ended.
+_JAVA = "-XX:TieredStopAtLevel=1 -XX:ReservedCodeCacheSize=240m -XX:+UseSerialGC -Xms512m"
+#: Small data: few partitions, one collector only; a task that fails is tried again up to three times.
 SETTINGS = {
     "spark.ui.enabled": "false",
     "spark.ui.showConsoleProgress": "false",
@@ -17,7 +19,7 @@ SETTINGS = {
     "spark.default.parallelism": "2",
     "spark.driver.bindAddress": "127.0.0.1",
     "spark.driver.host": "127.0.0.1",
-    "spark.driver.extraJavaOptions": "-XX:TieredStopAtLevel=1 -XX:+UseSerialGC -Xms512m",
+    "spark.driver.extraJavaOptions": _JAVA,
 }
 
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from datetime import UTC, datetime, timedelta
 from fractions import Fraction
 from typing import TYPE_CHECKING
 
@@ -11,7 +12,7 @@ import pytest
 import epsilons as eps
 from epsilons.ledger.ledger import Ledger
 from epsilons.mechanisms.base import list_mechanisms
-from epsilons.plots import new_axes, pick_color, plot_plan, plot_spending
+from epsilons.plots import new_axes, pick_color, plot_health, plot_plan, plot_spending
 from support.ledgers import key, nano, person
 
 if TYPE_CHECKING:
@@ -151,3 +152,11 @@ def test_a_ledger_that_nobody_asked_can_be_drawn(book: Ledger) -> None:
     axes = new_axes()
     assert plot_spending(book.history(), axes=axes) is axes
     axes.figure.canvas.draw()
+
+
+def test_budgets_have_a_few_dates_however_long_they_lasted() -> None:
+    """Some spans lie between two units; matplotlib warned of them, and wrote twice as many."""
+    first = datetime(2026, 11, 19, 6, 5, tzinfo=UTC)
+    for seconds in (1.7**power for power in range(2, 38)):  # to eighteen years
+        axes = plot_health([first, first + timedelta(seconds=seconds)], {"strict": [0.0, 1.0]})
+        assert 2 <= len(axes.xaxis.get_majorticklocs()) <= 6, seconds
