@@ -216,8 +216,8 @@ def _explain(name: str, call: Callable[..., Any], level: str = "##") -> str:
 def _tabulate(call: Callable[..., Any], told: Mapping[str, str]) -> str:
     """A table of arguments; nothing where there is none."""
     given = {one: parameter for one, parameter in inspect.signature(call).parameters.items() if one != "self"}
-    rows = [f"| `{one}` | {_kind(p)} | {_default(p)} | {_escape(told.get(one, ''))} |" for one, p in given.items()]
-    return "\n".join(["| argument | type | unless given | meaning |", "|---|---|---|---|", *rows]) if rows else ""
+    rows = [f"| `{one}` | {_escape(told.get(one, ''))} | {_kind(p)} | {_default(p)} |" for one, p in given.items()]
+    return "\n".join(["| argument | meaning | type | unless given |", "|---|---|---|---|", *rows]) if rows else ""
 
 
 def unexplained() -> list[str]:
@@ -302,12 +302,12 @@ def _command(path: str, command: click.Command) -> str:
         usage = command.get_usage(context).removeprefix("Usage: ")
     parts = [f"## {path} {{#{path.replace(' ', '-')}}}", f"```text\n{usage}\n```", _escape(text.strip())]
     rows = [
-        f"| `{' '.join([*one.opts, *one.secondary_opts])}` | {one.type.name} | {_escape(one.help or '')} |"
+        f"| `{' '.join([*one.opts, *one.secondary_opts])}` | {_escape(one.help or '')} | {one.type.name} |"
         for one in command.params
         if isinstance(one, click.Option) and not one.hidden
     ]
     if rows:
-        parts.append("\n".join(["| option | type | meaning |", "|---|---|---|", *rows]))
+        parts.append("\n".join(["| option | meaning | type |", "|---|---|---|", *rows]))
     if example.strip():
         lines = [line for line in example.replace("\b\n", "").splitlines()[1:] if line.strip()]
         parts.append("```sh\n" + inspect.cleandoc("\n" + "\n".join(lines)) + "\n```")
