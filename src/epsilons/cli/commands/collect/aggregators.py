@@ -47,7 +47,7 @@ def aggregator(store: str, key_file: str, token_file: str, host: str, port: int,
 
     So is an older copy of the store, which would answer once more: its head is kept in your state directory, or where
     --witness says. A witness (`epsilons witness`, or a PostgreSQL of others) refuses it on every machine; it is named
-    at the first start, and held to ever after.
+    at the first start, and stays.
 
     \b
     Example:
