@@ -16,6 +16,8 @@ from epsilons.preferences.odds import OF, count_right
 EPSILONS = [0.05] * 400 + [0.2] * 400 + [1.0] * 200
 #: Inches, and letters in a line of a title.
 _WIDE, _LINE = 4.6, 52
+#: A picture with more lines than so many has their names below it, and is so tall, in inches.
+_MOST, _TALL = 4, 3.7
 
 
 def draw_all(folder: Path) -> None:
@@ -31,6 +33,10 @@ def save(axes: object, path: Path) -> None:
     figure = axes.figure  # type: ignore[attr-defined]
     figure.set_facecolor("white")
     figure.set_size_inches(_WIDE, figure.get_figheight() * _WIDE / figure.get_figwidth())
+    if len(axes.get_legend_handles_labels()[1]) > _MOST:  # type: ignore[attr-defined]
+        figure.set_size_inches(_WIDE, _TALL)
+        below = {"loc": "upper center", "bbox_to_anchor": (0.5, -0.18), "ncols": 3, "frameon": False}
+        axes.legend(**below, fontsize="small")  # type: ignore[attr-defined]
     lines = axes.get_title().split("\n")  # type: ignore[attr-defined]
     axes.set_title("\n".join(textwrap.fill(one, _LINE) for one in lines), fontsize="medium")  # type: ignore[attr-defined]
     figure.savefig(path, bbox_inches="tight", metadata={"Date": None})
@@ -38,8 +44,7 @@ def save(axes: object, path: Path) -> None:
 
 def _draw_plan(path: Path) -> None:
     """Error against the share that is spent, for every mechanism: what `plan.plot()` draws."""
-    axes = eps.plan("mean", EPSILONS, bounds=(0, 100), spread=20, complete=True).plot(new_axes(8, 6.5))
-    axes.legend(loc="upper center", bbox_to_anchor=(0.5, -0.16), ncols=3, frameon=False, fontsize="small")
+    axes = eps.plan("mean", EPSILONS, bounds=(0, 100), spread=20, complete=True).plot()
     axes.set_yticks([2, 5, 10, 20], ["2", "5", "10", "20"])
     axes.set_yticks([], minor=True)
     save(axes, path)
