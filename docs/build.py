@@ -2,6 +2,7 @@
 
 - every block of code marked `python` or `pycon` in README.md and docs/*.md runs, page by page in one namespace; what a
   `pycon` block shows must be what comes out;
+- every command that a page shows is there, and takes the options that it is given;
 - every public name of the package is mentioned;
 - every link to a file of the repository leads somewhere;
 - every paper that a page, a docstring or a comment cites stands in docs/references.md;
@@ -20,6 +21,7 @@ import doctest
 import io
 import os
 import re
+import shlex
 import sys
 import tempfile
 import traceback
@@ -28,10 +30,12 @@ from pathlib import Path
 from typing import Any
 from unittest import mock
 
+import click
 from markdown_it import MarkdownIt
 from markdown_it.token import Token
 
 import epsilons as eps
+from epsilons.cli.app import epsilons
 from epsilons.mechanisms import base
 from epsilons.mechanisms.base import list_mechanisms
 
@@ -126,6 +130,36 @@ def _run_session(code: str, namespace: dict[str, Any], where: str) -> None:
     runner.run(test, out=told.write, clear_globs=False)
     if runner.failures:
         raise _SessionError(told.getvalue())
+
+
+def wrong_commands(page: Path) -> list[str]:
+    """Lines and words `epsilons ...` of a page that no command, or no option, stands for."""
+    text = page.read_text(encoding="utf-8")
+    told = [line for language, _, code in code_blocks(page) if language in ("sh", "text") for line in _lines(code)]
+    told += [" ".join(words.split()) for words in re.findall(r"`(epsilons [^`]+)`", text)]
+    return [f"{page.relative_to(ROOT)}: `{line}`: {why}" for line in told if (why := _wrong_command(line))]
+
+
+def _lines(code: str) -> Iterator[str]:
+    """Commands of a block; a line that ends with a backslash goes on."""
+    for line in code.replace("\\\n", " ").splitlines():
+        found = re.search(r"^\s*(?:\$ |.* \| )?(epsilons .*)", line)
+        if found:
+            yield re.split(r"\s(?:>>?|\||&&?)\s", found[1])[0]
+
+
+def _wrong_command(line: str) -> str:
+    """What is wrong with a command, or nothing."""
+    command: click.Command = epsilons
+    words = shlex.split(line, comments=True)[1:]
+    while isinstance(command, click.Group) and words and not words[0].startswith("-"):
+        found = command.get_command(click.Context(command), words.pop(0))
+        if found is None:
+            return "there is no such command"
+        command = found
+    known = {option for one in command.params for option in (*one.opts, *one.secondary_opts)} | {"--help", "--version"}
+    given = [word.partition("=")[0] for word in words if word.startswith("--")]
+    return "".join(f"there is no {option} " for option in given if option not in known).rstrip()
 
 
 def unmentioned_names() -> list[str]:
@@ -248,7 +282,7 @@ def check() -> list[str]:
         faults += [f"{file.relative_to(ROOT)}: docs/references.md does not explain {name}" for name in cited]
     table = mechanism_table()
     for page in pages():
-        faults += run_blocks(page) + broken_links(page)
+        faults += run_blocks(page) + broken_links(page) + wrong_commands(page)
         if any(found != table for found in tables(page)):
             faults.append(f"{page.relative_to(ROOT)}: the table of mechanisms is out of date; docs/build.py --write")
     return faults

@@ -18,6 +18,9 @@ from pictures import save
 #: Noise is drawn anew whenever the site is built.
 _DIFFERS = "the tests run it as it stands here. Noise is drawn anew each time, so your numbers will differ."
 
+#: Brackets would end the text of a picture.
+_PLAIN = str.maketrans("[]", "()")
+
 
 def write_notebook(file: Path, pictures: Path) -> str:
     """A notebook as one page of Markdown; what its code draws goes into the folder `pictures`."""
@@ -46,7 +49,7 @@ def _write_cell(cell: dict[str, Any], namespace: dict[str, Any], picture: Path) 
         yield f"```text\n{said.getvalue().rstrip()}\n```"
     if hasattr(drawn, "figure"):
         save(drawn, picture)
-        yield f"![Error against the share that is spent, for every mechanism]({picture.name})"
+        yield f"![{' '.join(drawn.get_title().split()).translate(_PLAIN) or 'What is drawn'}]({picture.name})"
 
 
 def _run(source: str, namespace: dict[str, Any]) -> Any:

@@ -3,16 +3,21 @@
 from __future__ import annotations
 
 import math
+import textwrap
 from pathlib import Path
 
 import numpy as np
 
 import epsilons as eps
-from epsilons.plots import new_axes
+from epsilons.plots import new_axes, pick_color
 from epsilons.preferences.odds import OF, count_right
 
 #: The people of all pictures: strict, standard, open.
 EPSILONS = [0.05] * 400 + [0.2] * 400 + [1.0] * 200
+#: Inches, and letters in a line of a title.
+_WIDE, _LINE = 4.6, 52
+#: A picture with more lines than so many has their names below it, and is so tall, in inches.
+_MOST, _TALL = 4, 3.7
 
 
 def draw_all(folder: Path) -> None:
@@ -24,15 +29,25 @@ def draw_all(folder: Path) -> None:
 
 
 def save(axes: object, path: Path) -> None:
-    """Write a drawing to a file, white behind it on dark pages as well."""
+    """Write a drawing to a file, white behind it on dark pages as well, its text large enough for a phone."""
     figure = axes.figure  # type: ignore[attr-defined]
     figure.set_facecolor("white")
+    figure.set_size_inches(_WIDE, figure.get_figheight() * _WIDE / figure.get_figwidth())
+    if len(axes.get_legend_handles_labels()[1]) > _MOST:  # type: ignore[attr-defined]
+        figure.set_size_inches(_WIDE, _TALL)
+        below = {"loc": "upper center", "bbox_to_anchor": (0.5, -0.18), "ncols": 3, "frameon": False}
+        axes.legend(**below, fontsize="small")  # type: ignore[attr-defined]
+    lines = axes.get_title().split("\n")  # type: ignore[attr-defined]
+    axes.set_title("\n".join(textwrap.fill(one, _LINE) for one in lines), fontsize="medium")  # type: ignore[attr-defined]
     figure.savefig(path, bbox_inches="tight", metadata={"Date": None})
 
 
 def _draw_plan(path: Path) -> None:
     """Error against the share that is spent, for every mechanism: what `plan.plot()` draws."""
-    save(eps.plan("mean", EPSILONS, bounds=(0, 100), spread=20, complete=True).plot(), path)
+    axes = eps.plan("mean", EPSILONS, bounds=(0, 100), spread=20, complete=True).plot()
+    axes.set_yticks([2, 5, 10, 20], ["2", "5", "10", "20"])
+    axes.set_yticks([], minor=True)
+    save(axes, path)
 
 
 def _draw_odds(path: Path) -> None:
@@ -58,7 +73,8 @@ def _draw_weights(path: Path) -> None:
     for place, name in enumerate(names):
         limit = {"threshold": 0.2} if name == "threshold" else {}
         answer = eps.mean(values, EPSILONS, bounds=(0, 100), spread=50, assume="unrelated", mechanism=name, **limit)
-        axes.bar([p + place * 0.2 for p in range(3)], [answer.charges[one] for one in levels], 0.18, label=name)
+        charged = [answer.charges[one] for one in levels]
+        axes.bar([p + place * 0.2 for p in range(3)], charged, 0.18, label=name, color=pick_color(name))
     axes.set(xticks=[0.3, 1.3, 2.3], xticklabels=[f"granted {one:g}" for one in levels], ylabel="charged")
     axes.set_title("What one mean costs whom")
     axes.legend()

@@ -58,6 +58,24 @@ CLASSES = {
     "models": ("Estimators", "`epsilons.estimators`: models in the style of scikit-learn.", ["epsilons.estimators"]),
 }
 
+
+def _split(doc: str) -> tuple[str, dict[str, str]]:
+    """What a docstring says first, and {argument: what it says of it}."""
+    lead, told = [], {}
+    for line in doc.splitlines():
+        found = re.match(r"(\w+): (.+)", line)
+        if found:
+            told[found[1]] = found[2]
+        elif not told:
+            lead.append(line)
+    return "\n".join(lead).strip(), told
+
+
+def _told_by(call: Callable[..., Any]) -> dict[str, str]:
+    """{argument: what the docstring says of it}."""
+    return _split(inspect.getdoc(call) or "")[1]
+
+
 #: What the docstrings of these tell in prose, argument by argument; beside what all functions share.
 _SHARED = {option.name: option.help for option in OPTIONS} | {
     "values": "One value per person.",
@@ -115,46 +133,11 @@ _OWN = {
         "k": "How many of the best.",
     },
     "sql": {"query": "SELECT keys and aggregates FROM people, with WHERE and GROUP BY."},
-    "connect": {
-        "address": "Where the gateway is, such as https://stats.example.org.",
-        "key": "What the steward handed out; from the environment (EPSILONS_KEY) unless given.",
-        "patience": "For so many seconds requests that got no answer are repeated.",
-        "progress": "Called with the seconds passed, and of how many, while a question is long.",
-    },
 }
 
 #: What a dataset is made from and with, whichever way it is made.
-_DATASET = {
-    "source": "A path; a frame of pandas, polars, Arrow or Spark; a relation of DuckDB; an address of PostgreSQL.",
-    "person": "The column of ids.",
-    "preferences": "Who asked for what: eps.Preferences, {id: epsilon}, or one epsilon for all.",
-    "ledger": "Where accounts are kept: sqlite:///wages.ledger, an address of PostgreSQL, memory, or an open ledger.",
-    "name": "What the dataset is called in the ledger.",
-    "rows_per_person": "So many rows of one person are used at most.",
-    "neighbors": "Compared with data without a person (absent), or with others (replace); for the life of the ledger.",
-    "complete": "Columns in which nothing is missing, by your word.",
-    "version": "The state of the data; another one for other rows.",
-    "allow_individual": "Whether questions may ask for individual or group privacy, which are not DP.",
-    "bounds": "{column: (least, largest)}: public facts, never read from the data.",
-    "keys": "{column: the groups that BY and GROUP BY may name}.",
-    "public": "Columns that all may know of everybody.",
-    "ceiling": "No finite epsilon is above it.",
-    "measure": "In what accounts count: pure (epsilon) or zcdp (rho); for the life of the ledger.",
-    "delta": "Of accounts that count rho.",
-    "types": "{column: int, float, text, bool, date or time} of CSV files and JSON lines.",
-    "table": "A sheet of a workbook, a table of a database.",
-    "threads": "How many the engine may use.",
-    "memory": "How much the engine may use, such as 2GB, before it writes to disk.",
-    "engine": "duckdb or spark; by the source unless given.",
-    "dialect": "How text is written: separator, encoding, decimal, thousands, dates, times.",
-    "renews": "The period after which a level is granted anew: for all of them, or {level: period}.",
-    "accounts": "How accounts are kept: by cohorts of people who are alike.",
-    "snapshots": "The folder of private copies; beside the ledger unless given.",
-    "confirm": "Your word that many newcomers, or a new ledger, are meant.",
-    "loosen": "How many known people may get a larger epsilon, as the refusal says.",
-    "redefine": "Whether levels that mean something else now mean it in every dataset of the ledger.",
-    "path": "A file such as people.toml.",
-}
+_DATASET = _told_by(eps.Dataset.register) | {"path": "A file such as people.toml."}
+_IN_MEMORY = {"ledger": '"memory": gone with this process. What is to last is registered.'}
 _ALGORITHM = _OWN["personalize"] | {
     "columns": "The columns that it gets.",
     "target": "The column that it is to predict.",
@@ -173,7 +156,7 @@ _PREFERENCES = {
 #: {page: {what is called there: (how, what its arguments mean)}}, beside functions and statistics.
 CALLS: dict[str, dict[str, tuple[Callable[..., Any], dict[str, str]]]] = {
     "tables": {
-        "Dataset": (eps.Dataset, _DATASET),
+        "Dataset": (eps.Dataset, _DATASET | _IN_MEMORY),
         "Dataset.register": (eps.Dataset.register, _DATASET),
         "Dataset.open": (eps.Dataset.open, _DATASET),
         "Dataset.from_toml": (eps.Dataset.from_toml, _DATASET),
@@ -187,7 +170,7 @@ CALLS: dict[str, dict[str, tuple[Callable[..., Any], dict[str, str]]]] = {
         "Preferences.from_column": (eps.Preferences.from_column, _PREFERENCES),
         "Preferences.from_file": (eps.Preferences.from_file, _PREFERENCES),
     },
-    "remote": {"connect": (eps.connect, _OWN["connect"])},
+    "remote": {"connect": (eps.connect, _told_by(eps.connect))},
 }
 
 
@@ -233,8 +216,8 @@ def _explain(name: str, call: Callable[..., Any], level: str = "##") -> str:
 def _tabulate(call: Callable[..., Any], told: Mapping[str, str]) -> str:
     """A table of arguments; nothing where there is none."""
     given = {one: parameter for one, parameter in inspect.signature(call).parameters.items() if one != "self"}
-    rows = [f"| `{one}` | {_kind(p)} | {_default(p)} | {_escape(told.get(one, ''))} |" for one, p in given.items()]
-    return "\n".join(["| argument | type | unless given | meaning |", "|---|---|---|---|", *rows]) if rows else ""
+    rows = [f"| `{one}` | {_escape(told.get(one, ''))} | {_kind(p)} | {_default(p)} |" for one, p in given.items()]
+    return "\n".join(["| argument | meaning | type | unless given |", "|---|---|---|---|", *rows]) if rows else ""
 
 
 def unexplained() -> list[str]:
@@ -255,18 +238,6 @@ def unexplained() -> list[str]:
 def _told(name: str, call: Callable[..., Any]) -> tuple[str, dict[str, str]]:
     lead, told = _split(inspect.getdoc(call) or "")
     return lead, (_PLANNED if name == "plan" else _SHARED | _OWN.get(name, {})) | told
-
-
-def _split(doc: str) -> tuple[str, dict[str, str]]:
-    """What a docstring says first, and {argument: what it says of it}."""
-    lead, told = [], {}
-    for line in doc.splitlines():
-        found = re.match(r"(\w+): (.+)", line)
-        if found:
-            told[found[1]] = found[2]
-        elif not told:
-            lead.append(line)
-    return "\n".join(lead).strip(), told
 
 
 def _kind(parameter: inspect.Parameter) -> str:
@@ -331,12 +302,12 @@ def _command(path: str, command: click.Command) -> str:
         usage = command.get_usage(context).removeprefix("Usage: ")
     parts = [f"## {path} {{#{path.replace(' ', '-')}}}", f"```text\n{usage}\n```", _escape(text.strip())]
     rows = [
-        f"| `{' '.join([*one.opts, *one.secondary_opts])}` | {one.type.name} | {_escape(one.help or '')} |"
+        f"| `{' '.join([*one.opts, *one.secondary_opts])}` | {_escape(one.help or '')} | {one.type.name} |"
         for one in command.params
         if isinstance(one, click.Option) and not one.hidden
     ]
     if rows:
-        parts.append("\n".join(["| option | type | meaning |", "|---|---|---|", *rows]))
+        parts.append("\n".join(["| option | meaning | type |", "|---|---|---|", *rows]))
     if example.strip():
         lines = [line for line in example.replace("\b\n", "").splitlines()[1:] if line.strip()]
         parts.append("```sh\n" + inspect.cleandoc("\n" + "\n".join(lines)) + "\n```")

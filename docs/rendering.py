@@ -135,7 +135,8 @@ def _link(file: str, text: str, page: str, known: Mapping[str, str]) -> str:
     def write(found: re.Match[str]) -> str:
         picture, shown, target = found.groups()
         name, mark, heading = target.partition("#")
-        if not name or re.match(r"[a-z]+:", target):
+        drawn_here = picture and (PAGES / page).with_name(name).exists()
+        if not name or drawn_here or re.match(r"[a-z]+:", target):
             return found[0]
         aim = (ROOT / file).parent.joinpath(name).resolve().relative_to(ROOT).as_posix()
         if aim == "docs/mechanisms.md" and (PAGES / "mechanisms" / f"{heading}.md").exists():

@@ -70,6 +70,22 @@ def test_nothing_comes_from_outside(site: Path) -> None:
         assert not re.search(r"url\(['\"]?(https?:)?//", style.read_text(encoding="utf-8")), style.name
 
 
+def test_what_a_notebook_draws_is_shown(site: Path) -> None:
+    drawn = [picture.name for picture in (site / "notebooks").glob("*.svg")]
+    shown = "".join(text for name, text in _read(site).items() if name.startswith("notebooks/"))
+    assert len(drawn) >= 2
+    assert [name for name in drawn if f'src="{name}"' not in shown] == []
+
+
+def test_a_mechanism_has_its_colour_in_the_pictures(site: Path) -> None:
+    from epsilons.plots import pick_color
+
+    for picture in ("picture-plan.svg", "picture-weights.svg"):
+        drawn = (site / picture).read_text(encoding="utf-8")
+        for name in ("minimum", "threshold", "sample", "weighted"):
+            assert pick_color(name) in drawn, (picture, name)
+
+
 def test_search_knows_the_pages(site: Path) -> None:
     found = json.loads((site / "search" / "search_index.json").read_text(encoding="utf-8"))
     places = {entry["location"].split("#")[0] for entry in found["docs"]}

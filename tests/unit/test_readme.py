@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import importlib.util
+import os
 import re
 import subprocess
 import sys
@@ -103,6 +104,30 @@ def test_links_lead_somewhere(page: Path) -> None:
     assert build.broken_links(page) == []
 
 
+@pytest.mark.parametrize("page", build.pages(), ids=lambda page: page.name)
+def test_commands_are_there_and_take_their_options(page: Path) -> None:
+    assert build.wrong_commands(page) == []
+
+
+@pytest.mark.soak
+@pytest.mark.parametrize("page", ["start-steward.md", "start-collector.md"])
+def test_the_first_five_minutes_run_as_pasted(page: str, tmp_path: Path) -> None:
+    blocks = [code for language, _, code in build.code_blocks(ROOT / "docs" / page) if language == "sh"]
+    surroundings = {**os.environ, "HOME": str(tmp_path), "PATH": f"{Path(sys.executable).parent}:{os.environ['PATH']}"}
+    surroundings |= {"XDG_STATE_HOME": str(tmp_path / "state"), "PYTHONPATH": str(ROOT / "src")}
+    done = subprocess.run(
+        ["sh", "-e"],
+        input="\n".join(blocks),
+        cwd=tmp_path,
+        env=surroundings,
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+    assert len(blocks) >= 3
+    assert done.returncode == 0, done.stderr
+
+
 def test_every_public_name_is_mentioned() -> None:
     assert build.unmentioned_names() == []
 
@@ -200,3 +225,16 @@ def test_a_page_that_lies_is_caught(tmp_path: Path, monkeypatch: pytest.MonkeyPa
     assert "Expected:" in shown
     assert "KeyError: 1" in raised
     assert len(build.broken_links(page)) == 2
+
+
+def test_a_command_that_is_not_there_is_caught(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(build, "ROOT", tmp_path)
+    page = tmp_path / "page.md"
+    page.write_text(
+        "`epsilons person leave people.toml`\n\n```sh\nepsilons mean people.toml wage \\\n  --shares 0.1 > out.txt\n"
+        "epsilons mean people.toml wage --share 0.1\n"
+        "printf 'no' | epsilons collect respond exam.toml --reply no\n```\n",
+        encoding="utf-8",
+    )
+    found = build.wrong_commands(page)
+    assert [why.rpartition("there is no ")[2] for why in found] == ["--shares", "--reply", "such command"]

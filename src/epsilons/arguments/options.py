@@ -4,7 +4,7 @@ Arrays, tables, plans, batches, SQL, commands and estimators all take their opti
 its type, its default, its check and the fronts that take it; `reading.py` reads calls by them.
 """
 
-from collections.abc import Callable, Hashable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cache, partial
 from typing import Any, Literal, get_args
@@ -80,7 +80,8 @@ _LIMIT = float | Literal["best", "max", "mean"]
 _RELATED = float | Literal["unrelated", "nothing"]
 _ASSUME = "No level's expected mean lies further than so many spreads from everyone's; unrelated is 0."
 _SHARE = "At most this part of what each person granted; 0.001 at least."
-_FOR_INTERVAL = "For medians and quantiles: the part of it that pays for their interval; 0 for none."
+_FOR_INTERVAL = "For medians and quantiles: the part of the budget that pays for their interval; 0 for none."
+_BY = "Groups: the columns, each with its keys; or columns whose keys are registered."
 _GROUPS = 'With privacy="group": epsilons of groups of 1, 2, ... people; on arrays instead of personal ones.'
 _DELTA = "For many questions or vectors: losses are counted in rho, noise may be Gaussian; 1e-6, say."
 _ALONE, _ROWS = frozenset({TABLES}), frozenset({TABLES, BATCHES})
@@ -106,7 +107,7 @@ OPTIONS: tuple[Parameter, ...] = (
     Parameter("share", float | None, DEFAULT_SHARE, f"{_SHARE} Default: 0.1.", check_share, fronts=_ALONE),
     _optional("error", float, "Instead of a share: the error that it is to reach.", check_error, _ALONE),
     _optional("where", str, "A condition, such as \"age >= 18 AND region IN ('north', 'south')\".", fronts=_ROWS),
-    _optional("by", Mapping[str, Sequence[Hashable]], "Groups: the columns, each with its keys.", fronts=_ROWS),
+    _optional("by", Mapping[str, Any] | Sequence[str], _BY, fronts=_ROWS),
     _choice("missing", ("exclude", "center"), None, "What becomes of missing values: exclude (default), center."),
     _truth("complete", False, "Your word that nothing is missing; a value that is stands at the centre."),
     _truth("fresh", False, "Ask anew and pay, also if it was asked before.", _TABLES),

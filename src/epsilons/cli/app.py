@@ -16,7 +16,7 @@ import click
 from click.shell_completion import get_completion_class
 
 from epsilons import __version__
-from epsilons.cli.errors import Refusal, parameters_of
+from epsilons.cli.errors import Listing, Refusal, parameters_of
 from epsilons.cli.output import note
 from epsilons.errors import EpsilonsError
 from epsilons.statistics.catalogue import CATALOGUE
@@ -42,7 +42,7 @@ FILES = {
 _SELDOM = 100_000
 
 
-class Commands(click.Group):
+class Commands(Listing):
     """The commands of `FILES`, and those defined here."""
 
     def list_commands(self, ctx: click.Context) -> list[str]:

@@ -8,6 +8,7 @@ An argument is a flag where the command takes it, otherwise a line of the datase
 """
 
 import math
+import sys
 from collections.abc import Iterable, Iterator, Mapping
 from contextlib import contextmanager
 from typing import IO, Any
@@ -49,7 +50,17 @@ def refusing(commands: Iterable[click.Command] = ()) -> Iterator[None]:
         raise Refusal(error, parameters_of(commands)) from None
 
 
-class Group(click.Group):
+class Listing(click.Group):
+    """A group that lists its commands by the whole first sentence of their help, wrapped instead of cut."""
+
+    def format_commands(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
+        commands = {name: self.get_command(ctx, name) for name in self.list_commands(ctx)}
+        listed = [(n, one.get_short_help_str(sys.maxsize)) for n, one in commands.items() if one and not one.hidden]
+        with formatter.section("Commands"):
+            formatter.write_dl(listed)
+
+
+class Group(Listing):
     """A group whose commands are refused in terms of their own flags."""
 
     def invoke(self, ctx: click.Context) -> Any:

@@ -20,8 +20,6 @@ from epsilons.storage import sqlite_path
 if TYPE_CHECKING:
     from epsilons.ledger.ledger import Ledger
 
-# A ledger to try the commands on, so that the lines of the examples work as pasted.
-MAKE = "python -c \"from epsilons import ledger; ledger.open('sqlite:///try.ledger')\""
 UNSAID = "What people said since this copy was made, levels and withdrawals, is lost, too."
 _ADDRESS = "An address (sqlite:///people.ledger, postgresql://host/database), a file, or a dataset file that names one."
 #: How often a file that others write is copied before that is given up.
@@ -34,12 +32,12 @@ _PLACES = (
 )
 
 
-def on_a_ledger(example: str, make: str = MAKE) -> Callable[[Any], Any]:
+def on_a_ledger(example: str) -> Callable[[Any], Any]:
     """The ledger as an argument, an option or a variable, the place of its head, and an example in the help."""
 
     def add(function: Any) -> Any:
         text = inspect.cleandoc(function.__doc__ or "")
-        function.__doc__ = f"{text}\n\n\b\nExample:\n  {make}\n  epsilons ledger {example}\n"
+        function.__doc__ = f"{text}\n\n\b\nExample:\n  epsilons ledger {example}\n"
         return apply_all(_PLACES)(function)
 
     return add

@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 from typing import Any, Self
 
 from epsilons.arguments.spans import read_spans
-from epsilons.display import Sheet, Shown, group_levels, show, show_count, show_span
+from epsilons.display import Sheet, Shown, group_levels, show, show_count, show_key, show_span
 from epsilons.engines.base import NUMBER, OTHER, Column, Schema
 from epsilons.engines.postgresql import is_address
 from epsilons.ledger.renewal import tell_renewal
@@ -106,7 +106,9 @@ class TableFacts:
 
 
 def _tell_keys(name: str, keys: Any) -> str:
-    return show_count(len(read_spans(name, keys).labels if isinstance(keys, Mapping) else keys), "key")
+    """Few keys by name, so that who asks can type them; many are counted."""
+    listed = read_spans(name, keys).labels if isinstance(keys, Mapping) else keys
+    return show_count(len(listed), "key") if len(listed) > _FEW else f"keys {', '.join(map(show_key, listed))}"
 
 
 _BEFORE = "stored answers stay, under the version before"

@@ -13,7 +13,7 @@ ColumnBounds = Mapping[str, tuple[float, float]] | None
 
 class TableOptions(SharedOptions, total=False):
     where: str | None  # None
-    by: Mapping[str, Sequence[Hashable]] | None  # None
+    by: Mapping[str, Any] | Sequence[str] | None  # None
     fresh: bool  # False
     analyst: str | None  # None
 

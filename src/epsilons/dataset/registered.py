@@ -122,6 +122,46 @@ class Registered:
         ledger of several datasets, levels that mean something else need `redefine=True`, and then mean it in all.
         `snapshots` is the folder for the copies, beside the ledger unless given. `renews` says of which period a level
         is ("year" for all of them, or {"yearly": "year"}): who has chosen it is asked anew in the next one.
+
+        source: A file (Parquet, CSV, JSON lines, Excel), a frame, a relation of DuckDB, an address of PostgreSQL.
+        name: What the dataset is called in the ledger.
+        person: The column of ids.
+        ledger: Where accounts are kept: sqlite:///wages.ledger, an address of PostgreSQL, or an open ledger.
+        preferences: Who asked for what: eps.Preferences, {id: epsilon}, or one epsilon for all.
+        rows_per_person: So many rows of one person are used at most.
+        neighbors: Compared with data without a person (absent), or with others (replace); for the life of the ledger.
+        bounds: {column: (least, largest)}: public facts, never read from the data.
+        keys: {column: the groups that BY and GROUP BY may name}.
+        public: Columns that all may know of everybody.
+        complete: Columns in which nothing is missing, by your word.
+        version: The state of the data; another one for other rows.
+        measure: In what accounts count: pure (epsilon) or zcdp (rho); for the life of the ledger.
+        delta: Of accounts that count rho.
+        renews: The period after which a level is granted anew: for all of them, or {level: period}.
+        ceiling: No finite epsilon is above it.
+        accounts: How accounts are kept: by cohorts of people who are alike.
+        allow_individual: Whether questions may ask for individual or group privacy, which are not DP.
+        snapshots: The folder of private copies; beside the ledger unless given.
+        confirm: Your word that many newcomers, or a new ledger, are meant.
+        loosen: How many known people may get a larger epsilon, as the refusal says.
+        redefine: Whether levels that mean something else now mean it in every dataset of the ledger.
+        types: {column: int, float, text, bool, date or time} of CSV files and JSON lines.
+        table: A sheet of a workbook, a table of a database.
+        threads: How many the engine may use.
+        memory: How much the engine may use, such as 2GB, before it writes to disk.
+        engine: duckdb or spark; by the source unless given.
+        dialect: How text is written: separator, encoding, decimal, thousands, dates, times.
+
+        >>> import tempfile
+        >>> import epsilons as eps
+        >>> import pyarrow as pa
+        >>> wages = pa.table({"id": range(300), "wage": [31.0, 45.0, 52.0] * 100})
+        >>> about = {"name": "wages", "person": "id", "preferences": 0.5, "bounds": {"wage": (0, 100)}}
+        >>> folder = tempfile.TemporaryDirectory()  # a place that lasts, in earnest
+        >>> people = eps.Dataset.register(wages, ledger=f"sqlite:///{folder.name}/wages.ledger", **about)
+        >>> people.mean("wage", share=0.1).charges
+        {0.5: 0.05}
+        >>> people.close()
         """
         declared = Declared(
             name, person, version, rows_per_person, neighbors, bounds or {}, keys or {}, complete, public, ceiling,

@@ -66,10 +66,18 @@ def read_key_file(path: str | os.PathLike[str]) -> str:
 def connect(
     address: str, *, key: str | None = None, patience: float = 60.0, progress: Progress | None = None
 ) -> Connection:
-    """A gateway by its address. The key is given, or stands in the environment as EPSILONS_KEY.
+    """A gateway by its address, for whoever has a key of it.
 
-    `progress` is told how far a long question is: seconds passed, and of how many, or None while it waits for its turn.
-    Without one, that is shown where the errors go, if somebody sits there.
+    address: Where the gateway is, such as https://stats.example.org.
+    key: What the steward handed out; from the environment (EPSILONS_KEY) unless given.
+    patience: For so many seconds requests that got no answer are repeated.
+    progress: Called with the seconds passed, and of how many, while a question is long.
+
+    Without `progress` a long question shows how far it is where the errors go, if somebody sits there. The methods of a
+    dataset there are those of a dataset here:
+
+        with eps.connect("https://stats.example.org", key="eps_...") as remote:
+            print(remote.dataset("wages").mean("wage", share=0.1))
     """
     return Connection(address, key=key, patience=patience, progress=progress)
 

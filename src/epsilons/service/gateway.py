@@ -349,8 +349,10 @@ def _make_safe(reply: Reply, scheme: str) -> Reply:
 def find_holding(app: GatewayApp, visit: Visit) -> Holding | Reply:
     """The dataset in the path; people know of their own alone."""
     found = app.holdings.get(visit.parts[0])
-    if found is None or (visit.holder.role == PERSON and visit.parts[0] != visit.holder.dataset):
+    if visit.holder.role == PERSON and visit.parts[0] != visit.holder.dataset:
         return problem(404, "There is no such dataset.")
+    if found is None:
+        return problem(404, "There is no such dataset.", f"Served here: {', '.join(sorted(app.holdings))}.")
     return found
 
 

@@ -2,6 +2,7 @@
 
 import subprocess
 import sys
+from itertools import pairwise
 
 import click
 import pytest
@@ -38,6 +39,28 @@ def test_every_command_has_a_help_text_with_an_example() -> None:
             assert "epsilons " in text.split("Usage:")[1], (name, leaf.name)
             assert "Example" in text, (name, leaf.name)
             assert [line for line in text.splitlines() if len(line) > 80] == [], (name, leaf.name)
+
+
+def test_lists_of_commands_show_whole_sentences() -> None:
+    context = click.Context(app.epsilons)
+    below = [app.epsilons.get_command(context, name) for name in app.epsilons.list_commands(context)]
+    for group in (app.epsilons, *(one for one in below if isinstance(one, click.Group))):
+        text = group.get_help(click.Context(group))
+        assert "..." not in text.partition("Commands:")[2], group.name
+        assert max(map(len, text.splitlines())) <= 80
+
+
+def test_a_line_of_an_example_that_goes_on_says_so() -> None:
+    """Pasted into a shell, a line that was wrapped by the help would be two commands."""
+    context = click.Context(app.epsilons)
+    for name in app.epsilons.list_commands(context):
+        command = app.epsilons.get_command(context, name)
+        assert command is not None
+        for leaf in command.commands.values() if isinstance(command, click.Group) else [command]:
+            lines = leaf.get_help(click.Context(leaf, info_name=name)).partition("Example")[2].split("\n\nOptions:")[0]
+            for before, line in pairwise(line for line in lines.splitlines()[1:] if line):
+                begins = line.lstrip().startswith(("epsilons ", "eval ", "printf "))
+                assert begins or before.endswith("\\"), (name, line)
 
 
 def test_an_unknown_command_is_a_usage_error() -> None:

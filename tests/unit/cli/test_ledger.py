@@ -285,20 +285,39 @@ def test_the_ledger_is_named_somehow(
     run(capsys, "show")
 
 
-@pytest.mark.parametrize("name", sorted(command.commands))
+def declare_people(folder: Path) -> None:
+    """The dataset file of the examples, registered: ids 0 to 29, a ledger beside it, and a backup of it."""
+    (folder / "people.csv").write_text("id,wage\n" + "".join(f"{number},{number}\n" for number in range(30)))
+    (folder / "people.toml").write_text(
+        'source = "people.csv"\nperson = "id"\nledger = "sqlite:///wages.ledger"\n[types]\nid = "int"\nwage = "float"\n'
+        "[bounds]\nwage = [0, 100]\n[preferences]\neveryone = 0.5\n"
+    )
+    assert app.main(["register", "people.toml"]) == 0
+    assert app.main(["ledger", "backup", "wages.backup", "people.toml"]) == 0
+
+
 def test_the_examples_work_as_pasted(
-    name: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    monkeypatch.chdir(tmp_path)
-    text = command.commands[name].get_help(click.Context(command.commands[name], info_name=name))
-    lines = text.replace("\\\n", "").split("Example:\n")[1].split("\n\n")[0].splitlines()
-    assert len(lines) == 2
-    make, example = (shlex.split(line) for line in lines)
-    assert make[:2] == ["python", "-c"]
-    assert example[0] == "epsilons"
-    exec(make[2], {})
-    assert app.main(example[1:]) == 0
-    assert "Traceback" not in capsys.readouterr().err
+    """One after the other on one dataset; `move` on another one, since it refuses a ledger that was retired."""
+    late = ["restore", "retire"]
+    early = sorted(set(command.commands) - {*late, "move"})
+    for folder, names in (("one", [*early, *late]), ("another", ["move"])):
+        (tmp_path / folder).mkdir()
+        monkeypatch.chdir(tmp_path / folder)
+        Path("people.csv").write_text("id\n" + "".join(f"{number}\n" for number in range(30)))
+        Path("people.toml").write_text(
+            'source = "people.csv"\nperson = "id"\nledger = "sqlite:///wages.ledger"\n'
+            '[types]\nid = "int"\n[preferences]\neveryone = 0.5\n'
+        )
+        assert app.main(["register", "people.toml"]) == 0
+        for name in names:
+            text = command.commands[name].get_help(click.Context(command.commands[name], info_name=name))
+            (line,) = text.split("Example:\n")[1].split("\n\n")[0].splitlines()
+            example = shlex.split(line)
+            assert example[:3] == ["epsilons", "ledger", name]
+            assert app.main(example[1:]) == 0, name
+            assert "Traceback" not in capsys.readouterr().err
     assert sys.modules["epsilons.cli.commands.ledger"].command is command
 
 

@@ -169,6 +169,16 @@ def test_a_person_sees_their_own_account_and_nobody_else_s(here: Gateway, held: 
     assert people.statement("person 31").granted == 321_000_000
 
 
+def test_whoever_names_a_wrong_dataset_is_told_which_there_are_but_for_people(
+    here: Gateway, held: dict[str, str]
+) -> None:
+    named = here("GET", "/v1/datasets", key=held["analyst"]).document["datasets"]
+    told = here("GET", "/v1/datasets/nothing", key=held["analyst"])
+    assert (told.status, told.document["detail"]) == (404, f"Served here: {', '.join(named)}.")
+    person = come_in(here, give_link(here, "person 30"))
+    assert "detail" not in here("GET", "/v1/datasets/nothing/account", headers=person).document
+
+
 def test_a_link_is_shown_once_expires_and_ends_with_the_next_one(
     here: Gateway, held: dict[str, str], monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -14,12 +14,11 @@ from epsilons.cli.output import note, print_json, write
 from epsilons.storage import show_address
 
 _NOTHING = {"counts_as_spent": 0.0, "everything": False}
-_BACK_UP = "python -c \"from epsilons import ledger; \\\n    ledger.open('sqlite:///try.ledger').copy('try.backup')\""
 
 
 @click.command()
 @click.argument("file", type=click.Path(dir_okay=False))
-@on_a_ledger("backup try.backup try.ledger")
+@on_a_ledger("backup wages.backup people.toml")
 def backup(file: str, as_json: bool, **where: Any) -> None:
     """Copy a ledger to a file, as it stands, while it is in use. FILE is its owner's alone, and no ledger to open.
 
@@ -35,7 +34,7 @@ def backup(file: str, as_json: bool, **where: Any) -> None:
 
 @click.command()
 @click.argument("file", type=click.Path(dir_okay=False, exists=True))
-@on_a_ledger("restore try.backup try.ledger --yes", make=_BACK_UP)
+@on_a_ledger("restore wages.backup people.toml --yes")
 @click.option("--yes", is_flag=True, help="Do not ask before what came after the backup counts as spent.")
 def restore(file: str, as_json: bool, yes: bool, place: str | None, named: str | None, anchor: str | None) -> None:
     """Put a backup in the place of a ledger that is lost, or does not add up. What stood there is kept beside it.
@@ -62,7 +61,7 @@ def restore(file: str, as_json: bool, yes: bool, place: str | None, named: str |
 
 @click.command()
 @click.argument("target")
-@on_a_ledger("move elsewhere.ledger try.ledger")
+@on_a_ledger("move elsewhere.ledger people.toml")
 def move(target: str, as_json: bool, place: str | None, named: str | None, anchor: str | None) -> None:
     """Take a ledger to another file or database, TARGET. The old one stays as it is, and is refused from then on.
 
@@ -79,7 +78,7 @@ def move(target: str, as_json: bool, place: str | None, named: str | None, ancho
 
 
 @click.command()
-@on_a_ledger("retire try.ledger --yes")
+@on_a_ledger("retire people.toml --yes")
 @click.option("--yes", is_flag=True, help="For good.")
 def retire(as_json: bool, yes: bool, **where: Any) -> None:
     """Ask nothing more of a ledger, for good. History, statements and stored answers stay readable."""
@@ -96,7 +95,7 @@ def retire(as_json: bool, yes: bool, **where: Any) -> None:
 
 @click.command()
 @click.argument("address")
-@on_a_ledger("witness sqlite:///witness.store try.ledger")
+@on_a_ledger("witness sqlite:///witness.store people.toml")
 def witness(address: str, as_json: bool, **where: Any) -> None:
     """Let a witness keep the head, for every client of the ledger: an older copy is refused to all of them.
 

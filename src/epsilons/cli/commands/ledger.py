@@ -37,11 +37,6 @@ if TYPE_CHECKING:
     from epsilons.ledger.ledger import Ledger
     from epsilons.remote.client import RemoteDataset
 
-JOIN = (
-    'python -c "from epsilons.ledger import identity, open; \\\n'
-    "    ledger = open('sqlite:///try.ledger'); \\\n"
-    '    ledger.enroll(identity.digests([17], ledger.salt), [500_000_000])"'
-)
 _MOST_CHARGES = 6
 
 
@@ -85,7 +80,7 @@ for _one in keeping.COMMANDS:
 
 
 @command.command()
-@on_a_ledger("show try.ledger")
+@on_a_ledger("show people.toml")
 def show(as_json: bool, **where: Any) -> None:
     """What is left at every level, in epsilon and in questions like the last one."""
     from epsilons.dataset.accounts import tell_levels, tell_state
@@ -104,7 +99,7 @@ def show(as_json: bool, **where: Any) -> None:
 
 
 @command.command()
-@on_a_ledger("history try.ledger")
+@on_a_ledger("history people.toml")
 def history(as_json: bool, **where: Any) -> None:
     """Every question that was ever charged, with the grants that were in force and what each of them paid."""
     from epsilons.dataset.accounts import tell_past
@@ -117,7 +112,7 @@ def history(as_json: bool, **where: Any) -> None:
 
 @command.command()
 @click.argument("number", metavar="[NUMBER]", required=False)
-@on_a_ledger("answers try.ledger")
+@on_a_ledger("answers people.toml")
 def answers(number: str | None, place: str | None, as_json: bool, **where: Any) -> None:
     """Every stored answer again, newest last; with a NUMBER that one in full. Free: nothing is charged."""
     from epsilons.dataset.answers import as_table
@@ -149,7 +144,7 @@ def answers(number: str | None, place: str | None, as_json: bool, **where: Any) 
 
 @command.command()
 @click.argument("person", metavar="ID")
-@on_a_ledger("person 17 try.ledger", make=JOIN)
+@on_a_ledger("person 17 people.toml")
 def person(person: str, as_json: bool, **where: Any) -> None:
     """One person's account, in plain language.
 
@@ -168,7 +163,7 @@ def person(person: str, as_json: bool, **where: Any) -> None:
 
 @command.command()
 @click.argument("analyst")
-@on_a_ledger('quota "statistics office" try.ledger --questions 100')
+@on_a_ledger('quota "statistics office" people.toml --questions 100')
 @click.option("--epsilon", type=float, help="At most so much, over all questions.")
 @click.option("--questions", type=int, help="At most so many.")
 def quota(analyst: str, epsilon: float | None, questions: int | None, as_json: bool, **where: Any) -> None:
@@ -188,7 +183,7 @@ def quota(analyst: str, epsilon: float | None, questions: int | None, as_json: b
 
 
 @command.command()
-@on_a_ledger("verify try.ledger")
+@on_a_ledger("verify people.toml")
 def verify(as_json: bool, **where: Any) -> None:
     """Recount every balance from the journal, and compare all tables with it. Exit status 7 if anything differs.
 
@@ -215,7 +210,7 @@ def verify(as_json: bool, **where: Any) -> None:
 
 
 @command.command()
-@on_a_ledger("export try.ledger --output journal.jsonl")
+@on_a_ledger("export people.toml --output journal.jsonl")
 @click.option("--output", metavar="FILE", type=click.Path(dir_okay=False), help="Write there instead of to stdout.")
 def export(as_json: bool, output: str | None, **where: Any) -> None:
     """The journal, one JSON object a line: enough to recount every balance without this program.
@@ -232,7 +227,7 @@ def export(as_json: bool, output: str | None, **where: Any) -> None:
 
 
 @command.command()
-@on_a_ledger("adopt try.ledger")
+@on_a_ledger("adopt people.toml")
 @click.option(
     "--accept-loss",
     is_flag=True,
@@ -262,7 +257,7 @@ def adopt(as_json: bool, accept_loss: bool, yes: bool, **where: Any) -> None:
 
 
 @command.command()
-@on_a_ledger("forget try.ledger --yes")
+@on_a_ledger("forget people.toml --yes")
 @click.option("--yes", is_flag=True, help="Everyone's budget may start anew.")
 def forget(as_json: bool, place: str | None, named: str | None, anchor: str | None, yes: bool) -> None:
     """Forget that a ledger stood at an address, so that another one may be made there: everyone's budget starts anew.

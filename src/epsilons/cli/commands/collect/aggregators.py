@@ -48,11 +48,12 @@ def aggregator(store: str, key_file: str, token_file: str, host: str, port: int,
 
     So is an older copy of the store, which would answer once more: its head is kept in your state directory, or where
     --witness says. A witness (`epsilons witness`, or a PostgreSQL of others) refuses it on every machine; it is named
-    at the first start, and held to ever after.
+    at the first start, and stays.
 
+    \b
     Example:
-
-      epsilons collect aggregator --store sqlite:///one.store --key one.key --token one.token --port 8701
+      epsilons collect aggregator --store sqlite:///one.store --key one.key \\
+        --token one.token --port 8701
     """
     from epsilons.collection import Aggregator, Store
     from epsilons.collection.sealing import fingerprint, keep_secret
@@ -93,9 +94,8 @@ def run(file: str, urls: tuple[str, ...], tokens: tuple[str, ...], as_json: bool
     The first run writes the file that owners send with. Interrupt it whenever you like; the same command goes on where
     things stand. Without --until, --seconds and --close it opens the collection and says how many reports there are.
 
-    Example:
-
     \b
+    Example:
       epsilons collect run exam.toml --until 1000 \\
           --aggregator http://127.0.0.1:8701 --token one.token \\
           --aggregator http://127.0.0.1:8702 --token two.token
@@ -211,8 +211,8 @@ def demo(owners: int, picture: str | None, as_json: bool) -> None:
     Everything is real but the owners: processes, keys, HTTP, disks, noise. True numbers stand beside the estimates,
     which only a demo can show.
 
+    \b
     Example:
-
       epsilons collect demo --owners 2000
     """
     from epsilons.demo.collecting import run_collection

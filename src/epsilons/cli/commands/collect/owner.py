@@ -36,9 +36,8 @@ def respond(file: str, answer: str | None, level: str | None, number: int | None
     The true answer goes nowhere. Respond once: every further response to the same question leaks again. On shared
     machines rather pipe the answer in than write it into a command that others may list.
 
-    Examples:
-
     \b
+    Examples:
       epsilons collect respond exam.toml --answer yes >> answers.csv
       printf 'yes\\nno\\n' | epsilons collect respond exam.toml
       epsilons collect respond ward.toml --answer small --round 1 --state mine
@@ -116,9 +115,8 @@ def send(file: str, level: str | None, number: int, as_json: bool, **given: Any)
     sends the same bytes, so that an answer never counts twice. The file holds sealed shares, not the answer. Sending a
     second report of one's own counts, and costs, a second time.
 
-    Examples:
-
     \b
+    Examples:
       epsilons collect send exam.toml.collection.json --level open
       epsilons collect send exam.toml.collection.json --level open --name ann
     """

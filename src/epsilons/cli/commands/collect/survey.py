@@ -58,9 +58,8 @@ def design(file: str, force: bool, as_json: bool, **asked: Any) -> None:
     Choose one of --epsilon, --truth with --yes, --sampling, or --level. It prints what the paper claims of the
     protocol and what it truly leaks.
 
-    Examples:
-
     \b
+    Examples:
       epsilons collect design exam.toml --question "Ever cheated in an exam?" \\
         --none no --option yes --epsilon 1
       epsilons collect design ward.toml --question "Recurrence?" \\
@@ -150,8 +149,8 @@ def _describe(survey: Any) -> str:
 def plan(as_json: bool, **wanted: Any) -> None:
     """Say how many respondents, and which sampling rate, a wanted error and leakage need.
 
+    \b
     Example:
-
       epsilons collect plan --error 0.01 --share 0.05 --epsilon 1
     """
     from epsilons.local.planning import plan
@@ -184,8 +183,8 @@ def estimate(answers: str, file: str, level: float, assume: Any, picture: str | 
 
     A row that cannot be used is left out, counted and named by its line; it never stops the rest.
 
+    \b
     Example:
-
       epsilons collect estimate answers.csv --protocol exam.toml
     """
     from epsilons.local.answers import read_answers
