@@ -32,13 +32,14 @@ Read = Callable[[NDArray[Any]], Floats]
 MODEL_STEPS = 1 << 16
 #: The sums of a model of this many people fit into 64 bits: each adds at most 4 * 2^32.
 MAX_PEOPLE = 1 << 29
-#: Numbers that stay in the processor's cache while they go to the grid and are multiplied. A few times as many are made
-#: at a time, more for more levels, and at most a few megabytes of no more than 2^18 people, whose products of at most
-#: 2^32 add up to 2^50. Doubles are exact below 2^53.
-_SLICE, _BLOCK = 1 << 16, 1 << 20
-#: A product of no more multiplications is made by one thread: two wait for each other longer than they gain, and many
-#: times as long on a busy machine. Fewer rows than the least are not worth a product of their own.
-_ALONE, _LEAST = 1 << 18, 1 << 8
+#: Numbers that stay in the processor's cache, with the grid's own, while they go to the grid.
+_SLICE = 1 << 15
+#: A few times as many are read at a time, more for more levels, and at most a few megabytes of no more than 2^18 people,
+#: whose products of at most 2^32 add up to 2^50. Doubles are exact below 2^53.
+_BLOCK = 1 << 20
+#: A product has so many multiplications, or as many as so few rows need. It is then made by one thread: two wait for
+#: each other longer than they gain, and many times as long on a busy machine.
+_PRODUCT, _LEAST = 1 << 16, 1 << 8
 #: The grid of a target that comes in steps.
 AS_STEPS: Grid = (np.ones(1), np.zeros(1))
 #: Steps of a person of neither class, of the first, of the second; nobody is of both.
@@ -82,7 +83,9 @@ def merge_levels(people: People, weights: tuple[int, ...]) -> tuple[People, tupl
     sizes = [sum(n for n, place in zip(known.sizes, places, strict=True) if place == k) for k in range(len(distinct))]
     grants = tuple(known.grants[places.index(k)] for k in range(len(distinct)))
     levels = Levels(grants, tuple(sizes), left_out=known.left_out)
-    codes = np.array(places, np.uint8).take(people.roster.codes, mode="clip")
+    # As text, since numpy makes places of eight bytes of codes before it looks them up.
+    table = bytes(places).ljust(1 << 8, b"\0")
+    codes = np.frombuffer(people.roster.codes.tobytes().translate(table), np.uint8)
     return ArrayPeople(people.values, Roster.of(levels, codes)), distinct
 
 
@@ -159,57 +162,49 @@ class _Block:
         width = self._wide + 1
         self._z = np.zeros((people, width))
         # A row's features are copied as one thing: number by number it takes twice as long.
-        self._features = self._z[:, 1 : features + 1].view(f"V{8 * features}")
+        self._features = self._z[:, 1 : features + 1].view(f"V{8 * features}")[:, 0]
         self._target = self._z[:, features + 1]
-        self._slice, self._alone = max(1, _SLICE // width), max(_ALONE // width**2, _LEAST)
-        # Rows go to the grid laid end to end; the first column is a constant.
+        self._slice, self._product = max(1, _SLICE // width), max(_PRODUCT // width**2, _LEAST)
+        # Rows go to the grid laid end to end, beside a grid as long: one of a few rows, again and again, takes twice
+        # as long. The first column is a constant.
         scales, shifts = np.zeros(width), np.zeros(width)
         shifts[0] = MODEL_STEPS
         for columns, features_have, aims_have in zip((scales, shifts), model_scale(bounds), aims, strict=True):
             columns[1 : features + 2] = *features_have, *aims_have
         self._scale, self._shift = (np.tile(each, min(people, self._slice)) for each in (scales, shifts))
-        self._sorted = np.empty((self._alone, width))
+        self._missing = np.empty(len(self._scale), np.bool_)
 
     def multiply(self, features: Floats, aims: Floats, codes: Codes, levels: int) -> Floats:
-        """The sums of a block, level by level.
+        """The sums of a block, level by level: rows are copied so that those of one level stand side by side."""
+        rows, people = np.ascontiguousarray(features).view(self._features.dtype)[:, 0], len(codes)
+        if levels == 1:
+            self._features[:people], self._target[:people], sizes = rows, aims, [people]
+        else:
+            order = np.argsort(codes, kind="stable")
+            places = np.empty_like(order)
+            places[order] = np.arange(people)
+            # To be read in order and written anywhere in the cache takes less time than the other way around.
+            self._features[places], self._target[places] = rows, aims
+            sizes = count_codes(codes, levels).tolist()
+        for start in range(0, people, self._slice):
+            self._put_on_grid(self._z[start : min(start + self._slice, people)])
+        edges = itertools.pairwise([0, *itertools.accumulate(sizes)])
+        return np.stack([self._add_up(self._z[low:high]) for low, high in edges])
 
-        Rows of one level are put side by side before they are multiplied. Where most are of one level that takes longer
-        than to multiply everyone's as they stand: the level then has what the others leave.
-        """
-        sums, everyone = (np.zeros((number, self._wide + 1, self._wide)) for number in (levels, 1))
-        sizes = count_codes(codes, levels)
-        largest = int(sizes.argmax())
-        most = largest if 3 * sizes[largest] > 2 * len(codes) else None
-        for start in range(0, len(codes), self._slice):
-            here = slice(start, min(start + self._slice, len(codes)))
-            self._put_on_grid(features[here], aims[here], here)
-            if most is not None:
-                self._add(everyone[0], here.start, here.stop)
-        order = np.argsort(codes, kind="stable")
-        edges = [0, *itertools.accumulate(sizes.tolist())]
-        for level, (low, high) in enumerate(itertools.pairwise(edges)):
-            if level != most:
-                self._add(sums[level], low, high, order)
-        if most is not None:
-            sums[most] = everyone[0] - sums.sum(axis=0)
-        return sums
-
-    def _put_on_grid(self, features: Floats, aims: Floats, here: slice) -> None:
-        self._features[here] = np.ascontiguousarray(features).view(self._features.dtype)
-        self._target[here] = aims
-        z = self._z[here]
+    def _put_on_grid(self, z: Floats) -> None:
         flat = z.reshape(-1)
+        missing = self._missing[: len(flat)]
         np.multiply(flat, self._scale[: len(flat)], out=flat)
         np.add(flat, self._shift[: len(flat)], out=flat)
         np.clip(np.floor(flat, out=flat), -MODEL_STEPS, MODEL_STEPS, out=flat)
         # Rows with anything missing become nothing; the same steps are taken whether or not there are any.
-        z[np.flatnonzero(np.isnan(flat)) // z.shape[1]] = 0.0
+        z[np.flatnonzero(np.isnan(flat, out=missing)) // z.shape[1]] = 0.0
 
-    def _add(self, into: Floats, low: int, high: int, order: NDArray[np.intp] | None = None) -> None:
-        """The products of some rows, as they stand or in an order."""
-        for start in range(low, high, self._alone):
-            end = min(start + self._alone, high)
-            rows = self._z[start:end]
-            if order is not None:
-                rows = self._z.take(order[start:end], axis=0, out=self._sorted[: end - start], mode="clip")
-            into += rows.T @ rows[:, : self._wide]
+    def _add_up(self, z: Floats) -> Floats:
+        """The products of some rows: of so many at a time as one product takes, and of the rest."""
+        whole = len(z) - len(z) % self._product
+        rest, stack = z[whole:], z[:whole].reshape(-1, self._product, z.shape[1])
+        sums = rest.T @ rest[:, : self._wide]
+        if whole:
+            sums += np.matmul(stack.transpose(0, 2, 1), stack[:, :, : self._wide]).sum(axis=0)
+        return cast(Floats, sums)
