@@ -32,11 +32,11 @@ Read = Callable[[NDArray[Any]], Floats]
 MODEL_STEPS = 1 << 16
 #: The sums of a model of this many people fit into 64 bits: each adds at most 4 * 2^32.
 MAX_PEOPLE = 1 << 29
-#: Numbers that stay in the processor's cache, with the grid's own, while they go to the grid.
+#: Numbers that stay in the processor's cache, beside what they are scaled by, while they go to the grid.
 _SLICE = 1 << 15
-#: A few times as many are read at a time, more for more levels, and at most a few megabytes of no more than 2^18 people,
-#: whose products of at most 2^32 add up to 2^50. Doubles are exact below 2^53.
-_BLOCK = 1 << 20
+#: Several times as many are read at a time, more for more levels, and at most a few megabytes of no more than 2^18
+#: people, whose products of at most 2^32 add up to 2^50. Doubles are exact below 2^53.
+_SLICES, _BLOCK = 14, 1 << 20
 #: A product has so many multiplications, or as many as so few rows need. It is then made by one thread: two wait for
 #: each other longer than they gain, and many times as long on a busy machine.
 _PRODUCT, _LEAST = 1 << 16, 1 << 8
@@ -126,17 +126,17 @@ def product_sums(
     """
     wide = features.shape[1] + 2
     # The more levels people are sorted by, the more of them stand side by side: a product is of one level's.
-    people = max(1, min(_BLOCK, (3 + levels) * _SLICE) // (wide + 1))
+    people = max(1, min(_BLOCK, (_SLICES + levels) * _SLICE) // (wide + 1))
     starts = range(0, len(target), people)
     threads = max(1, min(len(starts), _count_processors()))
 
     def add_up(some: range) -> Integers:
         """Every so many-th block, by one thread."""
-        total, block = np.zeros((levels, wide, wide), np.int64), _Block(people, bounds, aims)
+        total, block = np.zeros((levels, wide, wide), np.int64), _Block(people, bounds, aims, levels)
         with np.errstate(all="ignore"):
             for start in some:
                 here = slice(start, start + people)
-                sums = block.multiply(features[here], read(target[here]), codes[here], levels)
+                sums = block.multiply(features[here], read(target[here]), codes[here])
                 total += sums[:, :wide].astype(np.int64)
         return total
 
@@ -154,57 +154,70 @@ def _count_processors() -> int:
 class _Block:
     """Z of some people at a time, in memory of its own."""
 
-    def __init__(self, people: int, bounds: tuple[Pair, ...], aims: Grid) -> None:
-        features = len(bounds)
+    def __init__(self, people: int, bounds: tuple[Pair, ...], aims: Grid, levels: int) -> None:
+        features, self._levels = len(bounds), levels
         self._wide = features + 2
         # The last column holds zeros. It keeps numpy from taking Z'Z for the product of a matrix with itself: that
         # routine of the linear algebra has half the work, and takes twice as long for so few columns.
         width = self._wide + 1
-        self._z = np.zeros((people, width))
+        self._slice, self._product = max(1, min(people, _SLICE // width)), max(_PRODUCT // width**2, _LEAST)
+        self._z = _in_lines(self._slice if levels == 1 else people, width)
         # A row's features are copied as one thing: number by number it takes twice as long.
         self._features = self._z[:, 1 : features + 1].view(f"V{8 * features}")[:, 0]
         self._target = self._z[:, features + 1]
-        self._slice, self._product = max(1, _SLICE // width), max(_PRODUCT // width**2, _LEAST)
-        # Rows go to the grid laid end to end, beside a grid as long: one of a few rows, again and again, takes twice
-        # as long. The first column is a constant.
-        scales, shifts = np.zeros(width), np.zeros(width)
-        shifts[0] = MODEL_STEPS
-        for columns, features_have, aims_have in zip((scales, shifts), model_scale(bounds), aims, strict=True):
-            columns[1 : features + 2] = *features_have, *aims_have
-        self._scale, self._shift = (np.tile(each, min(people, self._slice)) for each in (scales, shifts))
-        self._missing = np.empty(len(self._scale), np.bool_)
+        # Rows go to the grid laid end to end, beside scales as long: with those of a few rows, again and again, it is
+        # twice the time. The first column is a constant.
+        self._scale, self._shift = _in_lines(self._slice, width), _in_lines(self._slice, width)
+        self._shift[:, 0] = MODEL_STEPS
+        for columns, features_have, aims_have in zip(
+            (self._scale, self._shift), model_scale(bounds), aims, strict=True
+        ):
+            columns[:, 1 : features + 2] = *features_have, *aims_have
+        self._missing = np.empty(self._slice * width, np.bool_)
 
-    def multiply(self, features: Floats, aims: Floats, codes: Codes, levels: int) -> Floats:
-        """The sums of a block, level by level: rows are copied so that those of one level stand side by side."""
+    def multiply(self, features: Floats, aims: Floats, codes: Codes) -> Floats:
+        """The sums of a block, level by level."""
         rows, people = np.ascontiguousarray(features).view(self._features.dtype)[:, 0], len(codes)
-        if levels == 1:
-            self._features[:people], self._target[:people], sizes = rows, aims, [people]
-        else:
-            order = np.argsort(codes, kind="stable")
-            places = np.empty_like(order)
-            places[order] = np.arange(people)
-            # To be read in order and written anywhere in the cache takes less time than the other way around.
-            self._features[places], self._target[places] = rows, aims
-            sizes = count_codes(codes, levels).tolist()
-        for start in range(0, people, self._slice):
-            self._put_on_grid(self._z[start : min(start + self._slice, people)])
-        edges = itertools.pairwise([0, *itertools.accumulate(sizes)])
+        slices = [slice(start, min(start + self._slice, people)) for start in range(0, people, self._slice)]
+        if self._levels == 1:
+            return sum((self._copy_and_add(rows[here], aims[here]) for here in slices), np.zeros(1))
+        order = np.argsort(codes, kind="stable")
+        places = np.empty_like(order)
+        places[order] = np.arange(people)
+        # Rows of one level are put side by side as they are copied. To read them in order and to write them anywhere in
+        # the cache takes less time than the other way around.
+        self._features[places], self._target[places] = rows, aims
+        for here in slices:
+            self._put_on_grid(self._z[here])
+        edges = itertools.pairwise([0, *itertools.accumulate(count_codes(codes, self._levels).tolist())])
         return np.stack([self._add_up(self._z[low:high]) for low, high in edges])
 
+    def _copy_and_add(self, rows: NDArray[np.void], aims: Floats) -> Floats:
+        z = self._z[: len(rows)]
+        self._features[: len(rows)], self._target[: len(rows)] = rows, aims
+        self._put_on_grid(z)
+        return self._add_up(z)[None]
+
     def _put_on_grid(self, z: Floats) -> None:
-        flat = z.reshape(-1)
-        missing = self._missing[: len(flat)]
-        np.multiply(flat, self._scale[: len(flat)], out=flat)
-        np.add(flat, self._shift[: len(flat)], out=flat)
-        np.clip(np.floor(flat, out=flat), -MODEL_STEPS, MODEL_STEPS, out=flat)
+        flat, scale, shift = (each[: len(z)].reshape(-1) for each in (z, self._scale, self._shift))
+        np.multiply(flat, scale, out=flat)
+        np.add(flat, shift, out=flat)
+        np.floor(flat, out=flat).clip(-MODEL_STEPS, MODEL_STEPS, out=flat)
         # Rows with anything missing become nothing; the same steps are taken whether or not there are any.
-        z[np.flatnonzero(np.isnan(flat, out=missing)) // z.shape[1]] = 0.0
+        z[np.flatnonzero(np.isnan(flat, out=self._missing[: len(flat)])) // z.shape[1]] = 0.0
 
     def _add_up(self, z: Floats) -> Floats:
-        """The products of some rows: of so many at a time as one product takes, and of the rest."""
-        whole = len(z) - len(z) % self._product
+        """The products of some rows: where they are enough for several, of so many at a time, and of the rest."""
+        whole = len(z) - len(z) % self._product if len(z) >= 2 * self._product else 0
         rest, stack = z[whole:], z[:whole].reshape(-1, self._product, z.shape[1])
         sums = rest.T @ rest[:, : self._wide]
         if whole:
             sums += np.matmul(stack.transpose(0, 2, 1), stack[:, :, : self._wide]).sum(axis=0)
         return cast(Floats, sums)
+
+
+def _in_lines(rows: int, width: int) -> Floats:
+    """Zeros that begin where a line of the cache of 64 bytes does: a pass over them takes a sixth less."""
+    room = np.zeros(rows * width + 8)
+    start = -room.ctypes.data % 64 // 8
+    return room[start : start + rows * width].reshape(rows, width)
