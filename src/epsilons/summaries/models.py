@@ -36,7 +36,7 @@ MAX_PEOPLE = 1 << 29
 _SLICE = 1 << 15
 #: Several times as many are read at a time, more for more levels, and at most a few megabytes of no more than 2^18
 #: people, whose products of at most 2^32 add up to 2^50. Doubles are exact below 2^53.
-_SLICES, _BLOCK = 14, 1 << 20
+_SLICES, _BLOCK = 8, 1 << 20
 #: A product has so many multiplications, or as many as so few rows need. It is then made by one thread: two wait for
 #: each other longer than they gain, and many times as long on a busy machine.
 _PRODUCT, _LEAST = 1 << 16, 1 << 8
@@ -176,27 +176,41 @@ class _Block:
         self._missing = np.empty(self._slice * width, np.bool_)
 
     def multiply(self, features: Floats, aims: Floats, codes: Codes) -> Floats:
-        """The sums of a block, level by level."""
-        rows, people = np.ascontiguousarray(features).view(self._features.dtype)[:, 0], len(codes)
-        slices = [slice(start, min(start + self._slice, people)) for start in range(0, people, self._slice)]
-        if self._levels == 1:
-            return sum((self._copy_and_add(rows[here], aims[here]) for here in slices), np.zeros(1))
-        order = np.argsort(codes, kind="stable")
-        places = np.empty_like(order)
-        places[order] = np.arange(people)
-        # Rows of one level are put side by side as they are copied. To read them in order and to write them anywhere in
-        # the cache takes less time than the other way around.
-        self._features[places], self._target[places] = rows, aims
-        for here in slices:
-            self._put_on_grid(self._z[here])
-        edges = itertools.pairwise([0, *itertools.accumulate(count_codes(codes, self._levels).tolist())])
-        return np.stack([self._add_up(self._z[low:high]) for low, high in edges])
+        """The sums of a block, level by level.
 
-    def _copy_and_add(self, rows: NDArray[np.void], aims: Floats) -> Floats:
-        z = self._z[: len(rows)]
-        self._features[: len(rows)], self._target[: len(rows)] = rows, aims
-        self._put_on_grid(z)
-        return self._add_up(z)[None]
+        Rows are copied so that those of one level stand side by side. Where most are of one level they are copied as
+        they stand, which takes less time: the level then has what the others leave of everyone's.
+        """
+        rows, people = np.ascontiguousarray(features).view(self._features.dtype)[:, 0], len(codes)
+        sizes = count_codes(codes, self._levels) if self._levels > 1 else np.array([people])
+        most, order = int(sizes.argmax()), None
+        if 3 * sizes[most] <= 2 * people:
+            order = np.argsort(codes, kind="stable")
+            places = np.empty_like(order)
+            places[order] = np.arange(people)
+            # To read in order and to write anywhere in the cache takes less time than the other way around.
+            self._features[places], self._target[places] = rows, aims
+        everyone = np.zeros((self._wide + 1, self._wide))
+        for start in range(0, people, self._slice):
+            here = there = slice(start, min(start + self._slice, people))
+            if self._levels == 1:  # nobody's row is needed again: the room of the first ones stays in the cache
+                there = slice(0, here.stop - start)
+            if order is None:
+                self._features[there], self._target[there] = rows[here], aims[here]
+            self._put_on_grid(self._z[there])
+            if order is None:
+                everyone += self._add_up(self._z[there])
+        if self._levels == 1:
+            return everyone[None]
+        z = self._z
+        if order is None:
+            others = np.flatnonzero(codes != most)
+            z, sizes[most] = z.take(others[np.argsort(codes[others], kind="stable")], axis=0), 0
+        edges = itertools.pairwise([0, *itertools.accumulate(sizes.tolist())])
+        sums = np.stack([self._add_up(z[low:high]) for low, high in edges])
+        if order is None:
+            sums[most] = everyone - sums.sum(axis=0)
+        return sums
 
     def _put_on_grid(self, z: Floats) -> None:
         flat, scale, shift = (each[: len(z)].reshape(-1) for each in (z, self._scale, self._shift))
