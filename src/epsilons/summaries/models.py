@@ -32,13 +32,14 @@ Read = Callable[[NDArray[Any]], Floats]
 MODEL_STEPS = 1 << 16
 #: The sums of a model of this many people fit into 64 bits: each adds at most 4 * 2^32.
 MAX_PEOPLE = 1 << 29
-#: Numbers that stay in the processor's cache while they go to the grid and are multiplied. A few times as many are made
-#: at a time, more for more levels, and at most a few megabytes of no more than 2^18 people, whose products of at most
-#: 2^32 add up to 2^50. Doubles are exact below 2^53.
-_SLICE, _BLOCK = 1 << 16, 1 << 20
-#: A product of no more multiplications is made by one thread: two wait for each other longer than they gain, and many
-#: times as long on a busy machine. Fewer rows than the least are not worth a product of their own.
-_ALONE, _LEAST = 1 << 18, 1 << 8
+#: Numbers that stay in the processor's cache, beside what they are scaled by, while they go to the grid.
+_SLICE = 1 << 15
+#: Several times as many are read at a time, more for more levels, and at most a few megabytes of no more than 2^18
+#: people, whose products of at most 2^32 add up to 2^50. Doubles are exact below 2^53.
+_SLICES, _BLOCK = 8, 1 << 20
+#: A product has so many multiplications, or as many as so few rows need. It is then made by one thread: two wait for
+#: each other longer than they gain, and many times as long on a busy machine.
+_PRODUCT, _LEAST = 1 << 16, 1 << 8
 #: The grid of a target that comes in steps.
 AS_STEPS: Grid = (np.ones(1), np.zeros(1))
 #: Steps of a person of neither class, of the first, of the second; nobody is of both.
@@ -82,7 +83,9 @@ def merge_levels(people: People, weights: tuple[int, ...]) -> tuple[People, tupl
     sizes = [sum(n for n, place in zip(known.sizes, places, strict=True) if place == k) for k in range(len(distinct))]
     grants = tuple(known.grants[places.index(k)] for k in range(len(distinct)))
     levels = Levels(grants, tuple(sizes), left_out=known.left_out)
-    codes = np.array(places, np.uint8).take(people.roster.codes, mode="clip")
+    # As text, since numpy makes places of eight bytes of codes before it looks them up.
+    table = bytes(places).ljust(1 << 8, b"\0")
+    codes = np.frombuffer(people.roster.codes.tobytes().translate(table), np.uint8)
     return ArrayPeople(people.values, Roster.of(levels, codes)), distinct
 
 
@@ -123,17 +126,17 @@ def product_sums(
     """
     wide = features.shape[1] + 2
     # The more levels people are sorted by, the more of them stand side by side: a product is of one level's.
-    people = max(1, min(_BLOCK, (3 + levels) * _SLICE) // (wide + 1))
+    people = max(1, min(_BLOCK, (_SLICES + levels) * _SLICE) // (wide + 1))
     starts = range(0, len(target), people)
     threads = max(1, min(len(starts), _count_processors()))
 
     def add_up(some: range) -> Integers:
         """Every so many-th block, by one thread."""
-        total, block = np.zeros((levels, wide, wide), np.int64), _Block(people, bounds, aims)
+        total, block = np.zeros((levels, wide, wide), np.int64), _Block(people, bounds, aims, levels)
         with np.errstate(all="ignore"):
             for start in some:
                 here = slice(start, start + people)
-                sums = block.multiply(features[here], read(target[here]), codes[here], levels)
+                sums = block.multiply(features[here], read(target[here]), codes[here])
                 total += sums[:, :wide].astype(np.int64)
         return total
 
@@ -151,65 +154,84 @@ def _count_processors() -> int:
 class _Block:
     """Z of some people at a time, in memory of its own."""
 
-    def __init__(self, people: int, bounds: tuple[Pair, ...], aims: Grid) -> None:
-        features = len(bounds)
+    def __init__(self, people: int, bounds: tuple[Pair, ...], aims: Grid, levels: int) -> None:
+        features, self._levels = len(bounds), levels
         self._wide = features + 2
         # The last column holds zeros. It keeps numpy from taking Z'Z for the product of a matrix with itself: that
         # routine of the linear algebra has half the work, and takes twice as long for so few columns.
         width = self._wide + 1
-        self._z = np.zeros((people, width))
+        self._slice, self._product = max(1, min(people, _SLICE // width)), max(_PRODUCT // width**2, _LEAST)
+        self._z = _in_lines(self._slice if levels == 1 else people, width)
         # A row's features are copied as one thing: number by number it takes twice as long.
-        self._features = self._z[:, 1 : features + 1].view(f"V{8 * features}")
+        self._features = self._z[:, 1 : features + 1].view(f"V{8 * features}")[:, 0]
         self._target = self._z[:, features + 1]
-        self._slice, self._alone = max(1, _SLICE // width), max(_ALONE // width**2, _LEAST)
-        # Rows go to the grid laid end to end; the first column is a constant.
-        scales, shifts = np.zeros(width), np.zeros(width)
-        shifts[0] = MODEL_STEPS
-        for columns, features_have, aims_have in zip((scales, shifts), model_scale(bounds), aims, strict=True):
-            columns[1 : features + 2] = *features_have, *aims_have
-        self._scale, self._shift = (np.tile(each, min(people, self._slice)) for each in (scales, shifts))
-        self._sorted = np.empty((self._alone, width))
+        # Rows go to the grid laid end to end, beside scales as long: with those of a few rows, again and again, it is
+        # twice the time. The first column is a constant.
+        self._scale, self._shift = _in_lines(self._slice, width), _in_lines(self._slice, width)
+        self._shift[:, 0] = MODEL_STEPS
+        for columns, features_have, aims_have in zip(
+            (self._scale, self._shift), model_scale(bounds), aims, strict=True
+        ):
+            columns[:, 1 : features + 2] = *features_have, *aims_have
+        self._missing = np.empty(self._slice * width, np.bool_)
 
-    def multiply(self, features: Floats, aims: Floats, codes: Codes, levels: int) -> Floats:
+    def multiply(self, features: Floats, aims: Floats, codes: Codes) -> Floats:
         """The sums of a block, level by level.
 
-        Rows of one level are put side by side before they are multiplied. Where most are of one level that takes longer
-        than to multiply everyone's as they stand: the level then has what the others leave.
+        Rows are copied so that those of one level stand side by side. Where most are of one level they are copied as
+        they stand, which takes less time: the level then has what the others leave of everyone's.
         """
-        sums, everyone = (np.zeros((number, self._wide + 1, self._wide)) for number in (levels, 1))
-        sizes = count_codes(codes, levels)
-        largest = int(sizes.argmax())
-        most = largest if 3 * sizes[largest] > 2 * len(codes) else None
-        for start in range(0, len(codes), self._slice):
-            here = slice(start, min(start + self._slice, len(codes)))
-            self._put_on_grid(features[here], aims[here], here)
-            if most is not None:
-                self._add(everyone[0], here.start, here.stop)
-        order = np.argsort(codes, kind="stable")
-        edges = [0, *itertools.accumulate(sizes.tolist())]
-        for level, (low, high) in enumerate(itertools.pairwise(edges)):
-            if level != most:
-                self._add(sums[level], low, high, order)
-        if most is not None:
-            sums[most] = everyone[0] - sums.sum(axis=0)
+        rows, people = np.ascontiguousarray(features).view(self._features.dtype)[:, 0], len(codes)
+        sizes = count_codes(codes, self._levels) if self._levels > 1 else np.array([people])
+        most, order = int(sizes.argmax()), None
+        if 3 * sizes[most] <= 2 * people:
+            order = np.argsort(codes, kind="stable")
+            places = np.empty_like(order)
+            places[order] = np.arange(people)
+            # To read in order and to write anywhere in the cache takes less time than the other way around.
+            self._features[places], self._target[places] = rows, aims
+        everyone = np.zeros((self._wide + 1, self._wide))
+        for start in range(0, people, self._slice):
+            here = there = slice(start, min(start + self._slice, people))
+            if self._levels == 1:  # nobody's row is needed again: the room of the first ones stays in the cache
+                there = slice(0, here.stop - start)
+            if order is None:
+                self._features[there], self._target[there] = rows[here], aims[here]
+            self._put_on_grid(self._z[there])
+            if order is None:
+                everyone += self._add_up(self._z[there])
+        if self._levels == 1:
+            return everyone[None]
+        z = self._z
+        if order is None:
+            others = np.flatnonzero(codes != most)
+            z, sizes[most] = z.take(others[np.argsort(codes[others], kind="stable")], axis=0), 0
+        edges = itertools.pairwise([0, *itertools.accumulate(sizes.tolist())])
+        sums = np.stack([self._add_up(z[low:high]) for low, high in edges])
+        if order is None:
+            sums[most] = everyone - sums.sum(axis=0)
         return sums
 
-    def _put_on_grid(self, features: Floats, aims: Floats, here: slice) -> None:
-        self._features[here] = np.ascontiguousarray(features).view(self._features.dtype)
-        self._target[here] = aims
-        z = self._z[here]
-        flat = z.reshape(-1)
-        np.multiply(flat, self._scale[: len(flat)], out=flat)
-        np.add(flat, self._shift[: len(flat)], out=flat)
-        np.clip(np.floor(flat, out=flat), -MODEL_STEPS, MODEL_STEPS, out=flat)
+    def _put_on_grid(self, z: Floats) -> None:
+        flat, scale, shift = (each[: len(z)].reshape(-1) for each in (z, self._scale, self._shift))
+        np.multiply(flat, scale, out=flat)
+        np.add(flat, shift, out=flat)
+        np.floor(flat, out=flat).clip(-MODEL_STEPS, MODEL_STEPS, out=flat)
         # Rows with anything missing become nothing; the same steps are taken whether or not there are any.
-        z[np.flatnonzero(np.isnan(flat)) // z.shape[1]] = 0.0
+        z[np.flatnonzero(np.isnan(flat, out=self._missing[: len(flat)])) // z.shape[1]] = 0.0
 
-    def _add(self, into: Floats, low: int, high: int, order: NDArray[np.intp] | None = None) -> None:
-        """The products of some rows, as they stand or in an order."""
-        for start in range(low, high, self._alone):
-            end = min(start + self._alone, high)
-            rows = self._z[start:end]
-            if order is not None:
-                rows = self._z.take(order[start:end], axis=0, out=self._sorted[: end - start], mode="clip")
-            into += rows.T @ rows[:, : self._wide]
+    def _add_up(self, z: Floats) -> Floats:
+        """The products of some rows: where they are enough for several, of so many at a time, and of the rest."""
+        whole = len(z) - len(z) % self._product if len(z) >= 2 * self._product else 0
+        rest, stack = z[whole:], z[:whole].reshape(-1, self._product, z.shape[1])
+        sums = rest.T @ rest[:, : self._wide]
+        if whole:
+            sums += np.matmul(stack.transpose(0, 2, 1), stack[:, :, : self._wide]).sum(axis=0)
+        return cast(Floats, sums)
+
+
+def _in_lines(rows: int, width: int) -> Floats:
+    """Zeros that begin where a line of the cache of 64 bytes does: a pass over them takes a sixth less."""
+    room = np.zeros(rows * width + 8)
+    start = -room.ctypes.data % 64 // 8
+    return room[start : start + rows * width].reshape(rows, width)

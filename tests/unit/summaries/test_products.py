@@ -63,7 +63,7 @@ def test_blocks_slices_and_threads_do_not_matter(monkeypatch: pytest.MonkeyPatch
         monkeypatch.setattr(models, "_count_processors", lambda threads=threads: threads)
         monkeypatch.setattr(models, "_BLOCK", block)
         monkeypatch.setattr(models, "_SLICE", rows)
-        monkeypatch.setattr(models, "_ALONE", product * (len(BOUNDS) + 3) ** 2)
+        monkeypatch.setattr(models, "_PRODUCT", product * (len(BOUNDS) + 3) ** 2)
         monkeypatch.setattr(models, "_LEAST", 1)
         assert np.array_equal(product_sums(features, target, BOUNDS, np.asarray, AS_STEPS, codes, 5), whole)
 
