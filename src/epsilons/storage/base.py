@@ -99,6 +99,9 @@ class Database(ABC):
     lasting = True
     #: The folder that its file lies in, links followed; None if it has none.
     folder: str | None = None
+    #: The path of its file, if it has one, and which file was opened there (device, inode).
+    _file: str | None = None
+    _opened: tuple[int, int] | None = None
     #: How many idle connections are kept.
     _kept: ClassVar = 4
     #: What the driver raises.
@@ -129,7 +132,21 @@ class Database(ABC):
     def _enter(self, driver: Any, begin: str) -> Connection:
         """Begin a transaction; a writer is alone from here on."""
         driver.execute(begin)
+        self._check_file()
         return cast(Connection, driver)
+
+    def _check_file(self) -> None:
+        """What is written to a file that was put aside, or removed, is seen by nobody else."""
+        if self._file is None:
+            return
+        try:
+            found = os.stat(self._file)
+        except OSError:
+            raise self._owner.replaced() from None
+        there = (found.st_dev, found.st_ino)
+        if self._opened not in (None, there):
+            raise self._owner.replaced()
+        self._opened = there
 
     def _is_cut(self, driver: Any) -> bool:
         """Whether the server has gone."""

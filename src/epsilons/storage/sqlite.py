@@ -14,7 +14,6 @@ from itertools import chain
 from typing import Any
 from urllib.parse import quote
 
-from epsilons.storage import base
 from epsilons.storage.base import Database, Owner
 from epsilons.storage.files import check_private, write_private
 
@@ -51,9 +50,8 @@ class Sqlite(Database):
     def __init__(self, path: str | None, owner: Owner) -> None:
         self.lasting = path is not None
         self._path = ":memory:" if path is None else os.path.abspath(path)
-        #: The file that was opened, whatever stands at its path later.
-        self._file: tuple[int, int] | None = None
         if self.lasting:
+            self._file = self._path
             _take_file(self._path, owner)
             self.folder = os.path.dirname(os.path.realpath(self._path))
         super().__init__(owner)
@@ -77,24 +75,6 @@ class Sqlite(Database):
             driver.close()
             raise
         return driver
-
-    def _check_file(self) -> None:
-        """What is written to a file that was put aside, or removed, is seen by nobody else."""
-        if not self.lasting:
-            return
-        try:
-            found = os.stat(self._path)
-        except OSError:
-            raise self._owner.replaced() from None
-        file = (found.st_dev, found.st_ino)
-        if self._file not in (None, file):
-            raise self._owner.replaced()
-        self._file = file
-
-    def _enter(self, driver: Connection, begin: str) -> base.Connection:
-        entered = super()._enter(driver, begin)
-        self._check_file()
-        return entered
 
     def _use_write_ahead_log(self, driver: sqlite3.Connection) -> None:
         """Switching the file over does not wait for its turn by itself when several processes start at once."""
