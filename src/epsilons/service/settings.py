@@ -89,7 +89,7 @@ def _address(given: dict[str, Any]) -> str | None:
     """Without a slash at its end: paths are put behind it."""
     if "address" not in given:
         return None
-    found = given["address"].rstrip("/")
+    found: str = given["address"].rstrip("/")
     if not re.fullmatch(r"https?://[^\s/?#@]+", found):
         rule = "Personal links are made of it."
         raise DataError("An address begins with https://.", rule=rule, suggest='address = "https://stats.example.org"')

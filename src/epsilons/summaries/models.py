@@ -227,7 +227,7 @@ class _Block:
         sums = rest.T @ rest[:, : self._wide]
         if whole:
             sums += np.matmul(stack.transpose(0, 2, 1), stack[:, :, : self._wide]).sum(axis=0)
-        return cast(Floats, sums)
+        return sums
 
 
 def _in_lines(rows: int, width: int) -> Floats:
