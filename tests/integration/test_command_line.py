@@ -407,7 +407,7 @@ def test_levels_are_asked_for_with_what_an_empty_answer_does(home: Path, monkeyp
     monkeypatch.setattr("epsilons.cli.commands.init._terminal", lambda: True)
     monkeypatch.setattr(
         "sys.stdin",
-        io.StringIO("open\nstrict=0.05, standard = 0.3,none=0\nstrict=0.05, standard = 0.3, public=public\n\n\n\n"),
+        io.StringIO("open\nstrict=0.05, standard = 0.3,none=0\nstrict=0.05, standard = 0.3, public=public\n\n\n\n\n"),
     )
     done = run(home, "init", "wages.parquet", "--out", "levels.toml", "--person", "id", "--preferences", "privacy")
     assert done.returncode == 0, done.stderr

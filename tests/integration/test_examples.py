@@ -8,6 +8,8 @@ import json
 import re
 import runpy
 import shlex
+import subprocess
+import sys
 from pathlib import Path
 
 import numpy as np
@@ -55,8 +57,26 @@ def test_an_example_runs(file: Path, capsys: pytest.CaptureFixture[str], tmp_pat
 
 
 def _commands(page: Path) -> list[str]:
+    """Each command as typed: a line, or several where quotes are open or the line goes on."""
     blocks = re.findall(r"^```sh\n(.*?)^```", page.read_text(encoding="utf-8"), flags=re.DOTALL | re.MULTILINE)
-    return [line for block in blocks for line in block.replace("\\\n", " ").splitlines() if line.strip()]
+    found: list[str] = []
+    open_quotes = False
+    for line in (line for block in blocks for line in block.replace("\\\n", " ").splitlines() if line.strip()):
+        if open_quotes:
+            found[-1] += "\n" + line
+        else:
+            found.append(line)
+        open_quotes = found[-1].count('"') % 2 == 1
+    return found
+
+
+def _make_table(command: str, place: Path) -> None:
+    """A made-up table, printed by a few lines of Python into a file."""
+    words, _, file = command.rpartition(">")
+    program, *arguments = shlex.split(words)
+    assert program == "python"
+    done = subprocess.run([sys.executable, *arguments], capture_output=True, text=True, check=True)
+    (place / file.strip()).write_text(done.stdout, encoding="utf-8")
 
 
 @pytest.mark.parametrize("page", STARTS, ids=lambda page: page.stem)
@@ -69,6 +89,9 @@ def test_the_first_five_minutes_work_as_typed(page: Path, tmp_path: Path, capsys
     ]
     (tmp_path / "wages.csv").write_text("\n".join(["id,age,region,wage,privacy", *rows, ""]))
     for command in _commands(page):
+        if command.startswith("python"):
+            _make_table(command, tmp_path)
+            continue
         words, _, collected = command.partition(">>")
         program, *arguments = shlex.split(words, comments=True)
         assert program == "epsilons"

@@ -14,6 +14,7 @@ from epsilons.dataset.rows import COHORT, PERSON, Preparation, stage
 from epsilons.dataset.snapshot import Stamp, open_snapshot, write_snapshot
 from epsilons.engines.base import SOURCE, Engine, open_table
 from epsilons.engines.trees import column, table
+from epsilons.ledger.departures import Departures
 from epsilons.ledger.identity import SHA_256
 from epsilons.ledger.order import as_sorted
 from epsilons.ledger.values import Digests, Moves
@@ -39,7 +40,7 @@ def register(source: Any, folder: Any, rows: int = 1, person: str = "id", **opti
 def moves_of(people: Digests, cohorts: Any, epoch: int = 1) -> Moves:
     """What a ledger says: these people came to these cohorts."""
     order = np.argsort(as_sorted(people))
-    return Moves(epoch, 7, as_sorted(people)[order], np.broadcast_to(cohorts, len(people))[order])
+    return Moves(epoch, 7, as_sorted(people)[order], np.broadcast_to(cohorts, len(people))[order], Departures.of([]))
 
 
 def opened(stamp: Stamp, **options: Any) -> tuple[Engine, Digests]:

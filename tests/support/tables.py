@@ -20,6 +20,7 @@ from epsilons.dataset.people import TablePeople
 from epsilons.dataset.question import TableQuestion, parse_question
 from epsilons.dataset.rows import Preparation, prepare, stage
 from epsilons.engines.duckdb import DuckDB
+from epsilons.ledger.departures import Departures
 from epsilons.ledger.identity import digests
 from epsilons.ledger.order import as_sorted
 from epsilons.ledger.values import Moves
@@ -76,7 +77,9 @@ class Bench:
         roster = roster_of(list(grants.values()))
         everyone = digests(list(grants), SALT)
         order = np.argsort(as_sorted(everyone))
-        standing = Moves(next(self._epoch), 1, as_sorted(everyone)[order], roster.codes[order].astype(np.int64))
+        standing = Moves(
+            next(self._epoch), 1, as_sorted(everyone)[order], roster.codes[order].astype(np.int64), Departures.of([])
+        )
         person = self.engine.schema["id"]
         stage(self.engine)
         found = StagedRows(self.engine, person).by_person({})

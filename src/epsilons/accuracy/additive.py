@@ -164,12 +164,6 @@ class Effect:
         return np.maximum(np.abs(up * high + down * low), np.abs(up * low + down * high)) / self.facts.divisor
 
     @cached_property
-    def alike(self) -> Any:
-        """The least weight that a person may have over the largest; 0 where somebody may have none."""
-        weights = self.multipliers.min(axis=-1) / np.maximum(self.multipliers.max(axis=-1), 1e-300)
-        return np.where((self.sampled and self.coin_spread > 0) | (self.left_out > 0), 0.0, weights)
-
-    @cached_property
     def drift(self) -> Any:
         """How far the answer is off at most if levels' expected means lie up to 1 from everyone's."""
         return uneven(self.multipliers, self.sizes, self.left_out) / self.facts.divisor

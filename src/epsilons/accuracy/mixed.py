@@ -1,45 +1,99 @@
-"""What sums do that every level released by itself, once public weights have added them up."""
+"""How far a number errs that levels gave each by itself, once public weights have mixed their means."""
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
-from typing import Self
+import math
+from dataclasses import dataclass, replace
+from functools import cached_property
+from typing import cast
 
 import numpy as np
 
-from epsilons.accuracy.additive import Effect, facts_of
+from epsilons.accuracy.additive import uneven
+from epsilons.accuracy.gaussian import gaussian_model
+from epsilons.accuracy.intervals import ErrorBar, ErrorModel, cut_noise
 from epsilons.preferences import Levels
-from epsilons.statistics.base import Floats, Question, Rest
-from epsilons.statistics.by_level import level_scales
-
-#: So many of the largest noises are told apart; what the others add up to is as good as normal.
-_TOLD_APART = 4
+from epsilons.statistics.additive import Additive
+from epsilons.statistics.base import Answer, Floats, Question
+from epsilons.statistics.moments import Moments
 
 
 @dataclass(frozen=True, eq=False)
-class LevelsEffect(Effect):
-    """Of levels whose sums were weighted and added up: everyone of a level counts with its weight, on average 1.
+class MixedMeans:
+    """What mixing does: each level's share of the answer, and the Laplace scale in each level's own mean."""
 
-    Each level has a noise of its own. `scales` and `laplace` are those of one Laplace noise of the variance that all of
-    them have together; `parts` are the levels' own, as parts of it, the largest first, and `small` is what all smaller
-    ones add up to, which is as good as normal.
-    """
+    question: Question
+    levels: Levels
+    shares: Floats
+    scales: Floats
 
-    parts: tuple[float, ...] = field(default=(), kw_only=True)
-    small: float = field(default=0.0, kw_only=True)
+    @cached_property
+    def statistic(self) -> Additive:
+        return cast(Additive, self.question.statistic)
 
-    @classmethod
-    def mixing(cls, question: Question, levels: Levels, shares: Floats) -> Self:
-        """Where a level's part of the answer is its share: for each of its people share * everyone/its people."""
-        facts, sizes, people = facts_of(question, levels.size), np.array(levels.sizes, float), levels.size
-        weights = shares * people / sizes
-        each = level_scales(question, levels) * weights / facts.divisor
-        together = np.sqrt((each**2).sum(axis=1))
-        scales = tuple(together.tolist())
-        laplace = tuple(unit * scale for (unit, _, _), scale in zip(facts.parts, scales, strict=True))
-        parts = np.sort(each[0] / max(together[0], 1e-300))[::-1]
-        known = (facts, sizes, people, levels.left_out, weights, 1.0, laplace, scales, False, Rest.OMITTED)
-        gaussian = question.measure.delta is not None
-        apart = tuple(parts[:_TOLD_APART][parts[:_TOLD_APART] > 0].tolist())
-        small = float(np.sqrt((parts[_TOLD_APART:] ** 2).sum()))
-        return cls(*known, gaussian, parts=() if gaussian else apart, small=0.0 if gaussian else small)
+    @cached_property
+    def sizes(self) -> Floats:
+        return np.array(self.levels.sizes, float)
+
+    @cached_property
+    def total(self) -> int:
+        """What turns a mean into the answer: nothing for a mean, the number of people for totals."""
+        return self.levels.size // self.statistic.divisor(self.levels.size)
+
+    @cached_property
+    def noises(self) -> tuple[float, ...]:
+        """The Laplace scales, or those of Gaussian noises as large, of the levels' noises in the answer."""
+        return tuple(float(scale) for scale in self.total * self.shares * self.scales if scale > 0)
+
+    def error(self, moments: Moments) -> float:
+        """RMSE of answers that are cut to what is possible."""
+        low, high = self.statistic.limits(self.levels.size)
+        luck, _, bound = self.off(moments)
+        noise = cut_noise(math.hypot(*self.noises), high - low)
+        return min(math.sqrt(luck**2 + bound**2 + noise), float(high - low))
+
+    def worst_bias(self) -> float:
+        """The largest error before noise over all values within bounds."""
+        low, high = self.statistic.extremes
+        left_out = float(np.abs(self.shares - self.sizes / self.levels.size).sum())
+        return self.total * (high - low) / 2 * (left_out + self.levels.left_out / self.levels.size)
+
+    def off(self, moments: Moments) -> tuple[float, float, float]:
+        """All but the noise: (luck of who stands where, of who is on the roster, a bound on what relations may do)."""
+        levels, worst = self.levels, self.worst_bias()
+        population = self.total * math.sqrt(moments.variance / levels.size)
+        if math.isinf(self.question.assume):  # whatever values people have, luck or not
+            return 0.0, population, worst
+        luck = moments.variance * max(0.0, float((self.shares**2 / self.sizes).sum()) - 1 / levels.size)
+        drift = uneven(self.shares * levels.size / self.sizes, self.sizes, levels.left_out)
+        # The spread in which distances are told, or of a count the one that goes with it.
+        statistic = self.statistic
+        told = math.sqrt(moments.variance) if statistic.one_each else statistic.related(self.question)[1]
+        bound = self.question.assume * told * self.total * float(drift) / levels.size
+        return self.total * math.sqrt(luck), population, min(bound, worst)
+
+    def shown(self, number: float, part: float = 1.0) -> Moments:
+        """What a released number says of one person's part, two errors nearer to the middle, or a part of that."""
+        guessed = self.statistic.guess(self.question)
+        luck, _, _ = self.off(guessed)
+        doubt = math.hypot(luck, *(math.sqrt(2) * scale for scale in self.noises))
+        return self.statistic.learn(self.question, guessed, number / self.total, part * doubt / self.total)
+
+    def bars(self, answer: Answer) -> tuple[ErrorBar, ...]:
+        limits, step = self.statistic.limits(self.levels.size), self._step()
+        make = ErrorModel if self.question.measure.delta is None else gaussian_model
+        noise = math.sqrt(2) * math.hypot(*self.noises)
+
+        def bar(number: float) -> ErrorBar:
+            moments = self.shown(number)
+            errors = self.off(replace(moments, variance=moments.most))
+            # Beside an error of several steps it does not matter that noises are whole.
+            grid = step if math.hypot(noise, errors[0]) < 3 * step else 0.0
+            return make(self.noises, *errors, 1.0, 0.0, grid, limits=limits)
+
+        return tuple(map(bar, answer.numbers))
+
+    def _step(self) -> float:
+        """How far one step of a level's noise, which is whole, moves the answer at most."""
+        steps = self.total * self.shares * self.statistic.units[0] / self.sizes
+        return float(steps[: len(self.levels.finite)].max())  # public people come last

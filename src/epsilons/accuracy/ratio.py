@@ -10,20 +10,19 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from fractions import Fraction
 from functools import lru_cache, partial
-from typing import Any, ClassVar, cast
+from typing import Any, ClassVar, Self, cast
 
 import numpy as np
 
-from epsilons.accuracy.additive import Bars, Effect, Errors, SumAccuracy
+from epsilons.accuracy.additive import Bars, Effect, Errors, SumAccuracy, facts_of
 from epsilons.accuracy.gaussian import normal_noises
 from epsilons.accuracy.intervals import GaussianRatioBar, LevelsRatioBar, RatioBar, laplace_quantile
-from epsilons.accuracy.mixed import LevelsEffect
 from epsilons.preferences import Levels
 from epsilons.statistics.additive import LEAST_PART
-from epsilons.statistics.base import Answer, Floats, Question, Weighting
+from epsilons.statistics.base import Answer, Floats, Question, Rest, Weighting
 from epsilons.statistics.moments import Moments
 from epsilons.statistics.total import CENTRED, Mean
 from epsilons.summaries.arrays import STEPS
@@ -33,6 +32,14 @@ _PLACES = ((np.outer((1, 610), np.arange(987)) % 987) + 0.5) / 987
 _LAPLACE_PAIRS = laplace_quantile(_PLACES)
 #: A mean of rows has no error where their noisy number is less than so many standard deviations of its noise.
 CERTAIN = 3
+#: So many of the largest noises are told apart; what the others add up to is as good as normal.
+_TOLD_APART = 4
+
+
+def find_least_weight(effect: Effect) -> Any:
+    """The least weight that a person may have over the largest; 0 where somebody may have none."""
+    weights = effect.multipliers.min(axis=-1) / np.maximum(effect.multipliers.max(axis=-1), 1e-300)
+    return np.where((effect.sampled and effect.coin_spread > 0) | (effect.left_out > 0), 0.0, weights)
 
 
 class RatioAccuracy(SumAccuracy):
@@ -51,7 +58,7 @@ class RatioAccuracy(SumAccuracy):
 
     def worst_before(self, effect: Effect) -> Any:
         """Rows of two weights, all of them at one bound or all at the other."""
-        alike = np.sqrt(effect.alike)
+        alike = np.sqrt(find_least_weight(effect))
         return (effect.facts.max_error * (1 - alike) / (1 + alike)) ** 2
 
     def worst_errors(self, question: Question, effect: Effect) -> Floats:
@@ -61,7 +68,7 @@ class RatioAccuracy(SumAccuracy):
         places = [replace(moments, off=statistic.max_error * place, rows=rows) for place in (0.0, 0.25, 0.5)]
         noise = np.max([self.noise(effect, place) for place in places], axis=0)
         error = np.minimum(np.sqrt(self.worst_before(effect) + noise), statistic.max_error)
-        return cast(Floats, np.where(effect.alike > 0, error, statistic.max_error))
+        return cast(Floats, np.where(find_least_weight(effect) > 0, error, statistic.max_error))
 
     def stated_error(
         self, question: Question, levels: Levels, weighting: Weighting, answer: Answer, predicted: Errors
@@ -80,7 +87,9 @@ class RatioAccuracy(SumAccuracy):
             return None
         if math.isinf(question.assume):
             # Where some who count may weigh nothing, their mean may be anything.
-            error = math.sqrt(seen.shift**2 + self.noise(effect, seen.moments)) if effect.alike > 0 else most
+            if find_least_weight(effect) == 0:
+                return None
+            error = math.sqrt(seen.shift**2 + self.noise(effect, seen.moments))
             return error if error < most else None
         return float(self.expected_errors(question, effect, seen.moments))
 
@@ -154,7 +163,7 @@ class RowsSeen:
     @property
     def shift(self) -> float:
         """How far weights that differ move this mean at most: the heavy rows at one bound, the others at the other."""
-        p, alike = 0.5 + self.moments.off / self.statistic.max_error, float(self.effect.alike)
+        p, alike = 0.5 + self.moments.off / self.statistic.max_error, float(find_least_weight(self.effect))
         return self.statistic.max_error * max(p - p * alike / (p * alike + 1 - p), p / (p + (1 - p) * alike) - p)
 
     def bar(self, question: Question, step: float) -> RatioBar:
@@ -174,7 +183,8 @@ class RowsSeen:
         nothing = math.isinf(question.assume)
         # What is told of levels' means is allowed for also where the answer shows a smaller spread than was guessed.
         told = math.sqrt(effect.facts.moments.variance) * (self.rows_noise + max(self.rows, 0.0))
-        related = 0.0 if nothing else question.assume * max(spread, told) * float(effect.drift) * weight
+        apart = 0.0 if nothing else question.assume
+        related = apart and apart * max(spread, told) * float(effect.drift) * weight
         kind: Callable[..., RatioBar] = GaussianRatioBar if effect.gaussian else RatioBar
         if isinstance(effect, LevelsEffect) and not effect.gaussian:
             kind = partial(LevelsRatioBar, parts=effect.parts, small=effect.small)
@@ -187,6 +197,38 @@ class RowsSeen:
             population=population,
             grid=0.0 if paired else step,
             bound=related,
-            alike=float(effect.alike if nothing else 1.0) if self.certain else 0.0,
+            alike=float(find_least_weight(effect) if nothing else 1.0) if self.certain else 0.0,
             paired=paired,
         )
+
+
+@dataclass(frozen=True, eq=False)
+class LevelsEffect(Effect):
+    """Of levels whose sums were weighted and added up: everyone of a level counts with its weight, on average 1.
+
+    Each level has a noise of its own. `scales` and `laplace` are those of one Laplace noise of the variance that all of
+    them have together; `parts` are the levels' own, as parts of it, the largest first, and `small` is what all smaller
+    ones add up to, which is as good as normal.
+    """
+
+    parts: tuple[float, ...] = field(default=(), kw_only=True)
+    small: float = field(default=0.0, kw_only=True)
+
+    @classmethod
+    def mixing(cls, question: Question, levels: Levels, shares: Floats, noises: Floats) -> Self:
+        """Where a level's part of the answer is its share: for each of its people share * everyone/its people.
+
+        `noises` are the scales of each part's noise, level by level.
+        """
+        facts, sizes, people = facts_of(question, levels.size), np.array(levels.sizes, float), levels.size
+        weights = shares * people / sizes
+        each = noises * weights / facts.divisor
+        together = np.sqrt((each**2).sum(axis=1))
+        scales = tuple(together.tolist())
+        laplace = tuple(unit * scale for (unit, _, _), scale in zip(facts.parts, scales, strict=True))
+        parts = np.sort(each[0] / max(together[0], 1e-300))[::-1]
+        known = (facts, sizes, people, levels.left_out, weights, 1.0, laplace, scales, False, Rest.OMITTED)
+        gaussian = question.measure.delta is not None
+        apart = tuple(parts[:_TOLD_APART][parts[:_TOLD_APART] > 0].tolist())
+        small = float(np.sqrt((parts[_TOLD_APART:] ** 2).sum()))
+        return cls(*known, gaussian, parts=() if gaussian else apart, small=0.0 if gaussian else small)

@@ -17,7 +17,7 @@ import numpy as np
 from epsilons.accuracy.additive import Bars, Effect, Errors, SumAccuracy, bend
 from epsilons.accuracy.gaussian import mean_between, normal_noises
 from epsilons.accuracy.intervals import ErrorBar, laplace_quantile, normal_quantile
-from epsilons.accuracy.ratio import CERTAIN
+from epsilons.accuracy.ratio import CERTAIN, find_least_weight
 from epsilons.preferences import Levels
 from epsilons.statistics.additive import laplace_between
 from epsilons.statistics.base import Answer, Floats, Question, Weighting
@@ -243,7 +243,8 @@ def _apart(effect: Effect) -> Any:
         shares = weight / np.maximum(weight.sum(axis=-1, keepdims=True), 1e-300)
         apart = np.maximum(shares - effect.sizes / effect.people, 0.0).sum(axis=-1)
     else:
-        apart = (1 - np.sqrt(effect.alike)) / (1 + np.sqrt(effect.alike))
+        least = np.sqrt(find_least_weight(effect))
+        apart = (1 - least) / (1 + least)
     apart = np.minimum(apart, 0.5)
     return 4 * apart * (1 - apart)
 

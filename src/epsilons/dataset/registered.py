@@ -162,6 +162,7 @@ class Registered:
         >>> people.mean("wage", share=0.1).charges
         {0.5: 0.05}
         >>> people.close()
+        >>> folder.cleanup()
         """
         declared = Declared(
             name, person, version, rows_per_person, neighbors, bounds or {}, keys or {}, complete, public, ceiling,

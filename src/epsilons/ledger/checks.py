@@ -91,6 +91,17 @@ def is_whole(value: Any, least: int, most: int) -> bool:
     return whole and least <= int(value) <= most
 
 
+def no_release() -> LedgerError:
+    return LedgerError("There is no release of this number.", suggest="a number of the history")
+
+
+def check_number(given: Any) -> int:
+    """The number of a release."""
+    if not is_whole(given, 1, 2**63 - 1):
+        raise no_release()
+    return int(given)
+
+
 def check_plan(
     charges: Mapping[int, int], levels: Mapping[int, int] | None
 ) -> tuple[dict[int, int], list[tuple[int, int, int | None]]]:

@@ -319,6 +319,7 @@ class Ledger(Keeping, Renewing, Telling):
         """Say that data is about to be read. From here on the charge is spent, whatever happens."""
         if seeded:
             self.check_seeded()
+        number = checks.check_number(number)
         with self._writing("touching", "touched") as connection:
             held = statements.get_reservation(connection, number)
             if seeded and held.state in (values.RESERVED, values.TOUCHED):
@@ -327,14 +328,17 @@ class Ledger(Keeping, Renewing, Telling):
                 raise LedgerError("This charge was given back.", rule="No charge, no data.", suggest="reserve again")
             if held.state == values.LOST:
                 raise past.was_lost()
-            if held.state == values.RESERVED:
+            unread = held.state == values.RESERVED
+            if unread:
                 statements.spend(connection, held.number)
+            mark = statements.find_mark(connection, self._seeded)
+            if unread:
                 journal.append(connection, "touch", write_time(self._clock), {"number": held.number})
-                held = replace(held, state=values.TOUCHED)
-            return replace(held, not_dp_since=statements.find_mark(connection, self._seeded))
+            return replace(held, state=values.TOUCHED if unread else held.state, not_dp_since=mark)
 
     def refund(self, number: int) -> None:
         """Give a charge back before any data was read for it; afterwards that is refused."""
+        number = checks.check_number(number)
         with self._writing("refunding", "refunded") as connection:
             held = statements.get_row(connection, number)
             if held["state"] == values.REFUNDED:
@@ -347,7 +351,7 @@ class Ledger(Keeping, Renewing, Telling):
 
     def store(self, number: int, answer: bytes) -> bytes:
         """Keep the answer; returns the bytes that may leave, which are those that were stored first."""
-        content = checks.check_answer(answer)
+        number, content = checks.check_number(number), checks.check_answer(answer)
         with self._writing("storing", "stored") as connection:
             held = statements.get_row(connection, number)
             if held["answer"] is not None:

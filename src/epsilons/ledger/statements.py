@@ -14,7 +14,7 @@ from dataclasses import fields
 from functools import lru_cache
 from typing import Any
 
-from epsilons.errors import Argument, LedgerError
+from epsilons.errors import Argument
 from epsilons.ledger import checks, values
 from epsilons.ledger.balances import Remaining, questions_left
 from epsilons.ledger.journal import Head
@@ -150,11 +150,9 @@ def get_reservation(connection: Connection, number: int) -> Reservation:
 
 
 def get_row(connection: Connection, number: int) -> Any:
-    known = checks.is_whole(number, 1, 2**63 - 1)
-    query = "SELECT * FROM reservations WHERE number = :number"
-    row = connection.execute(query, {"number": int(number)}).fetchone() if known else None
+    row = connection.execute("SELECT * FROM reservations WHERE number = :number", {"number": number}).fetchone()
     if row is None:
-        raise LedgerError("There is no release of this number.", suggest="a number of the history")
+        raise checks.no_release()
     return row
 
 

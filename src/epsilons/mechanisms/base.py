@@ -37,8 +37,7 @@ Charges = tuple[int | None, ...]  # in nano-epsilon; None for public people, who
 _NEEDS = "it needs a public number of values: no condition, no groups, one row per person, no values left out"
 #: What makes the number of values public where they are all asked for.
 _PUBLIC: Text = (Argument("missing", "center"), ", or ", Argument("complete", True), " if nothing is missing")
-# Which privacy a mechanism must give where one is asked for.
-_GIVEN = {"personalized": "personalized", "individual": "individual", "group": "individual"}
+_GIVEN = {"personalized": "personalized", "individual": "individual", "group": "individual"}  # {asked for: served by}
 T = TypeVar("T")
 
 
@@ -196,7 +195,8 @@ class Weighing(Mechanism):
 
     def condition(self, question: Question, levels: Levels, answer: Answer | None = None) -> str:
         """Where everyone has the same weight, it does not matter who chose which level."""
-        weighting, seen = weighting_of(self, question, levels), _counts_ones(question.statistic) and answer
+        weighting, statistic = weighting_of(self, question, levels), question.statistic
+        seen = statistic.one_each and not statistic.labels and answer  # its numbers count people once each
         alike = levels.left_out == 0 and weighting.coins is None and len(set(weighting.weights)) == 1
         spreads = spreads_shown(question, Effect.of(question, levels, weighting), seen) if seen else ()
         return question.condition(alike=alike, spreads=spreads)
@@ -229,11 +229,6 @@ class Weighing(Mechanism):
 
     def noisy_sums(self, question: Question, people: People) -> NoisySums | None:
         return question.statistic.noisy_sums(question, weighting_of(self, question, people.levels), people)
-
-
-def _counts_ones(statistic: Statistic) -> bool:
-    """Whether its numbers count people once each."""
-    return statistic.one_each and not statistic.labels
 
 
 def tell_loss(question: Question, nano: int | Fraction) -> str:
@@ -365,8 +360,7 @@ def _check_charges(mechanism: Mechanism, question: Question, levels: Levels) -> 
 # What there is -----------------------------------------------------------------------------------------------------
 
 _REGISTRY: dict[str, list[type[Mechanism]]] = {}
-#: Whoever was ever registered.
-REGISTERED: list[type[Mechanism]] = []
+REGISTERED: list[type[Mechanism]] = []  # whoever ever was
 #: Those of this package, which its tests hold to their word; others are vetted before "auto" may choose them.
 OWN: set[type[Mechanism]] = set()
 
@@ -423,7 +417,9 @@ def serving(question: Question, levels: Levels, settings: Settings) -> list[Mech
         given = {name: value for name, value in vars(settings).items() if value is not None}
         made = kind(**{name: value for name, value in given.items() if name in option_names(kind)})
         fits = why_refused(made, question, levels) is None and isinstance(_check_charges(made, question, levels), tuple)
-        if fits and ((own and kind in OWN) or (_is_drawn_for(kind, statistic) and is_vetted(kind, question))):
+        # A draw of its own is vouched for where it was audited: one row of everybody.
+        as_audited = kind.draw is Weighing.draw or statistic.scope is None
+        if fits and ((own and kind in OWN) or (as_audited and is_vetted(kind, question))):
             found.append(made)
     if not found:
         what = ("Nothing gives ", Argument("privacy", question.privacy), f" for a {statistic.name}.")
@@ -434,11 +430,6 @@ def serving(question: Question, levels: Levels, settings: Settings) -> list[Mech
         serving(replace(question, statistic=complete), levels, settings)
         raise PlanError(what, rule="It needs a public number of values; missing ones are left out.", suggest=_PUBLIC)
     return found
-
-
-def _is_drawn_for(kind: Any, statistic: Statistic) -> bool:
-    """Whether it draws as the package does, or this is what it was audited with: one row of everybody."""
-    return kind.draw is Weighing.draw or statistic.scope is None
 
 
 def take_named(name: str, question: Question, levels: Levels, settings: Settings) -> tuple[Mechanism, str]:

@@ -6,18 +6,16 @@ from abc import abstractmethod
 from collections.abc import Iterator
 from dataclasses import dataclass, replace
 from fractions import Fraction
-from functools import partial
 from typing import Any, ClassVar, cast
 
 import numpy as np
 from numpy.typing import NDArray
 
 from epsilons.accuracy import order as order_accuracy
-from epsilons.accuracy.additive import uneven
-from epsilons.accuracy.gaussian import gaussian_model
-from epsilons.accuracy.intervals import ErrorBar, ErrorModel, cut_noise
-from epsilons.accuracy.mixed import LevelsEffect
-from epsilons.accuracy.ratio import RatioAccuracy
+from epsilons.accuracy.additive import facts_of
+from epsilons.accuracy.intervals import ErrorBar
+from epsilons.accuracy.mixed import MixedMeans
+from epsilons.accuracy.ratio import LevelsEffect, RatioAccuracy
 from epsilons.accuracy.relation import LevelAnswer, Relation, contradicts
 from epsilons.errors import PlanError
 from epsilons.guarantee import NANO, to_epsilon
@@ -25,7 +23,7 @@ from epsilons.mechanisms.base import Mechanism, register, remember
 from epsilons.noise.entropy import Entropy
 from epsilons.noise.segments import Block, SegmentSampler
 from epsilons.preferences import Levels
-from epsilons.statistics.additive import Additive
+from epsilons.statistics.additive import Additive, level_scales
 from epsilons.statistics.base import Answer, Floats, Question, Scope
 from epsilons.statistics.by_level import (
     Laws,
@@ -33,11 +31,9 @@ from epsilons.statistics.by_level import (
     draw_level_sums,
     level_distribution,
     level_laws,
-    level_scales,
     noisy_level_sums,
 )
 from epsilons.statistics.distributions import NoisySums
-from epsilons.statistics.moments import Moments
 from epsilons.statistics.order import Order
 from epsilons.statistics.outward import WeightCost, outward
 from epsilons.statistics.total import CENTRED, Mean
@@ -63,12 +59,15 @@ class Mixed(Mechanism):
 
     def shares(self, question: Question, levels: Levels) -> Floats:
         """The weight of each level's answer; they sum to one. Post-processing: floats do no harm."""
-        sampling = self.spread(question) / np.array(levels.sizes, float)
-        precision = 1 / (sampling + 2 * self.mean_scales(question, levels) ** 2)
+        return self.share_out(question, levels, self.mean_scales(question, levels))
+
+    def share_out(self, question: Question, levels: Levels, scales: Floats) -> Floats:
+        """By the Laplace scale in each level's mean."""
+        precision = 1 / (self.spread(question, levels) / np.array(levels.sizes, float) + 2 * scales**2)
         return np.asarray(precision / precision.sum())
 
     @abstractmethod
-    def spread(self, question: Question) -> float:
+    def spread(self, question: Question, levels: Levels) -> float:
         """The public guess of one contribution's variance."""
 
     @abstractmethod
@@ -114,21 +113,23 @@ class MixedAnswers(Mixed):
 
     def level_variances(self, question: Question, levels: Levels, answers: Floats) -> list[float]:
         """Of each level the variance of one contribution, once its answer is out."""
-        return [self.spread(question)] * len(answers)
+        return [self.spread(question, levels)] * len(answers)
 
 
 class MixedSums(Mixed):
     """Levels that add up what their people contribute."""
 
-    def spread(self, question: Question) -> float:
-        statistic = cast(Additive, question.statistic)
-        low, high = statistic.extremes
-        return max(statistic.guess(question).variance, 1e-12 * (high - low) ** 2)
+    def spread(self, question: Question, levels: Levels) -> float:
+        facts = facts_of(question, levels.size)
+        return max(facts.moments.variance, 1e-12 * (facts.high - facts.low) ** 2)
 
     def mean_scales(self, question: Question, levels: Levels) -> Floats:
+        return self.add_parts(question, levels, level_scales(question, levels))
+
+    def add_parts(self, question: Question, levels: Levels, noises: Floats) -> Floats:
+        """From the scale of each part's noise, level by level."""
         units = np.array(cast(Additive, question.statistic).units)
-        noises = np.hypot.reduce(units[:, None] * level_scales(question, levels), axis=0)
-        return np.asarray(noises / np.array(levels.sizes, np.float64))
+        return np.asarray(np.hypot.reduce(units[:, None] * noises, axis=0) / np.array(levels.sizes, np.float64))
 
     def laws(self, question: Question, levels: Levels) -> Laws:
         """Of the noise in what each level releases."""
@@ -163,82 +164,23 @@ class MixedMean(MixedSums, MixedAnswers):
     families: ClassVar[tuple[str, ...]] = ("linear",)
     statistics: ClassVar[tuple[str, ...] | None] = ("count", "sum", "mean")
 
-    def _total(self, question: Question, levels: Levels) -> int:
-        """What turns a mean into the answer: nothing for a mean, the number of people for totals."""
-        return levels.size // cast(Additive, question.statistic).divisor(levels.size)
+    def errors(self, question: Question, levels: Levels) -> MixedMeans:
+        """What the shares and the levels' noises do to the answer."""
+        return MixedMeans(question, levels, self.shares(question, levels), self.mean_scales(question, levels))
 
     def predict_error(self, question: Question, levels: Levels) -> float | None:
-        return self._error(question, levels, cast(Additive, question.statistic).guess(question))
+        return self.errors(question, levels).error(cast(Additive, question.statistic).guess(question))
 
     def worst_error(self, question: Question, levels: Levels) -> float | None:
         return self.predict_error(replace(question, assume=math.inf, bought=None), levels)
 
     def stated_error(self, question: Question, levels: Levels, answer: Answer) -> Any:
         """At the contribution that each number shows, one error nearer to the middle."""
-        return answer.each(lambda number: self._error(question, levels, self._shown(question, levels, number, 0.5)))
-
-    def _error(self, question: Question, levels: Levels, moments: Moments) -> float:
-        """RMSE of answers that are cut to what is possible."""
-        low, high = cast(Additive, question.statistic).limits(levels.size)
-        luck, _, bound = self._off(question, levels, moments)
-        noise = cut_noise(math.hypot(*self._noises(question, levels)), high - low)
-        return min(math.sqrt(luck**2 + bound**2 + noise), float(high - low))
-
-    def _worst_bias(self, question: Question, levels: Levels, shares: Floats) -> float:
-        """The largest error before noise over all values within bounds."""
-        low, high = cast(Additive, question.statistic).extremes
-        gaps = np.abs(shares - np.array(levels.sizes, float) / levels.size)
-        left_out = float(gaps.sum()) + levels.left_out / levels.size
-        return self._total(question, levels) * (high - low) / 2 * left_out
+        errors = self.errors(question, levels)
+        return answer.each(lambda number: errors.error(errors.shown(number, 0.5)))
 
     def error_bars(self, question: Question, levels: Levels, answer: Answer) -> tuple[ErrorBar, ...] | None:
-        noises, limits = self._noises(question, levels), cast(Additive, question.statistic).limits(levels.size)
-        make, step = ErrorModel if question.measure.delta is None else gaussian_model, self._step(question, levels)
-        noise = math.sqrt(2) * math.hypot(*noises)
-
-        def bar(number: float) -> ErrorBar:
-            moments = self._shown(question, levels, number)
-            errors = self._off(question, levels, replace(moments, variance=moments.most))
-            # Beside an error of several steps it does not matter that noises are whole.
-            grid = step if math.hypot(noise, errors[0]) < 3 * step else 0.0
-            return make(noises, *errors, 1.0, 0.0, grid, limits=limits)
-
-        return tuple(map(bar, answer.numbers))
-
-    def _shown(self, question: Question, levels: Levels, number: float, part: float = 1.0) -> Moments:
-        """What a released number says of one person's part, two errors nearer to the middle, or a part of that."""
-        statistic, total = cast(Additive, question.statistic), self._total(question, levels)
-        guessed = statistic.guess(question)
-        luck, _, _ = self._off(question, levels, guessed)
-        doubt = math.hypot(luck, *(math.sqrt(2) * scale for scale in self._noises(question, levels)))
-        return statistic.learn(question, guessed, number / total, part * doubt / total)
-
-    def _noises(self, question: Question, levels: Levels) -> tuple[float, ...]:
-        """The Laplace scales, or those of Gaussian noises as large, of the levels' noises in the answer."""
-        scales = self._total(question, levels) * self.shares(question, levels) * self.mean_scales(question, levels)
-        return tuple(float(scale) for scale in scales if scale > 0)
-
-    def _step(self, question: Question, levels: Levels) -> float:
-        """How far one step of a level's noise, which is whole, moves the answer at most."""
-        unit = cast(Additive, question.statistic).units[0]
-        steps = self._total(question, levels) * self.shares(question, levels) * unit / np.array(levels.sizes, float)
-        return float(steps[: len(levels.finite)].max())  # public people come last
-
-    def _off(self, question: Question, levels: Levels, moments: Moments) -> tuple[float, float, float]:
-        """All but the noise: (luck of who stands where, of who is on the roster, a bound on what relations may do)."""
-        shares, total = self.shares(question, levels), self._total(question, levels)
-        population = total * math.sqrt(moments.variance / levels.size)
-        worst = self._worst_bias(question, levels, shares)
-        if math.isinf(question.assume):  # whatever values people have, luck or not
-            return 0.0, population, worst
-        luck = moments.variance * max(0.0, float((shares**2 / np.array(levels.sizes, float)).sum()) - 1 / levels.size)
-        sizes = np.array(levels.sizes, float)
-        drift = uneven(shares * levels.size / sizes, sizes, levels.left_out)
-        statistic = cast(Additive, question.statistic)
-        # The spread in which distances are told, or of a count the one that goes with it.
-        told = math.sqrt(moments.variance) if statistic.one_each else statistic.related(question)[1]
-        bound = question.assume * told * total * float(drift) / levels.size
-        return total * math.sqrt(luck), population, min(bound, worst)
+        return self.errors(question, levels).bars(answer)
 
     def level_answers(self, question: Question, people: People, entropy: Entropy) -> Floats:
         laws = self.laws(question, people.levels)
@@ -260,7 +202,7 @@ class MixedMean(MixedSums, MixedAnswers):
         return statistic.coin_origin + noisy * (statistic.units[0] / sizes)[:, None]
 
     def mix(self, question: Question, levels: Levels, answers: Floats) -> Floats:
-        mixed = self._total(question, levels) * (self.shares(question, levels) @ answers)
+        mixed = self.errors(question, levels).total * (self.shares(question, levels) @ answers)
         return np.clip(mixed, *cast(Additive, question.statistic).limits(levels.size))
 
     def details(self, question: Question, levels: Levels, answers: Floats, value: Any) -> dict[str, Any]:
@@ -268,8 +210,8 @@ class MixedMean(MixedSums, MixedAnswers):
         told = super().details(question, levels, answers, value)
         if question.statistic.scope is not None:
             return told
-        ones = min(value / self._total(question, levels), 1.0)
-        variance = max(ones * (1 - ones), 1e-9) if question.statistic.name == "count" else self.spread(question)
+        ones = min(value / self.errors(question, levels).total, 1.0)
+        variance = max(ones * (1 - ones), 1e-9) if question.statistic.name == "count" else self.spread(question, levels)
         # What a condition of unrelated preferences adds: the guesses that are taken at their word.
         given = replace(question, assume=0.0, bought=None).condition().partition(", and ")[2]
         found = Relation(tuple(self.level_rows(question, levels, answers[:, 0])), math.sqrt(variance), given)
@@ -290,7 +232,7 @@ class MixedMean(MixedSums, MixedAnswers):
     def condition(self, question: Question, levels: Levels, answer: Answer | None = None) -> str:
         """The levels' own answers may contradict what was assumed; then it says so."""
         seen = answer.numbers if question.statistic.one_each and answer else ()
-        spreads = [math.sqrt(self._shown(question, levels, number).most) for number in seen]
+        spreads = [math.sqrt(self.errors(question, levels).shown(number).most) for number in seen]
         told = question.condition(spreads=spreads)
         if answer is None or math.isinf(question.assume) or "relation" not in answer.details:
             return told
@@ -320,8 +262,13 @@ class MixedRatio(MixedSums):
 
     def effect(self, question: Question, levels: Levels) -> LevelsEffect:
         """What the weights and the levels' noises do to the answer."""
-        found = partial(LevelsEffect.mixing, question, levels, self.shares(question, levels))
-        return remember(levels, ("mixed effect", self, question), found)
+
+        def mix() -> LevelsEffect:
+            noises = level_scales(question, levels)
+            shares = self.share_out(question, levels, self.add_parts(question, levels, noises))
+            return LevelsEffect.mixing(question, levels, shares, noises)
+
+        return remember(levels, ("mixed effect", self, question), mix)
 
     def predict_error(self, question: Question, levels: Levels) -> float | None:
         if math.isinf(question.assume):
@@ -392,7 +339,7 @@ class MixedQuantile(MixedAnswers):
         at_end = not cast(Order, question.statistic).between_ends
         return super().refuses(question, levels) or (self.serves_only if at_end else None)
 
-    def spread(self, question: Question) -> float:
+    def spread(self, question: Question, levels: Levels) -> float:
         low, high = cast(Order, question.statistic).bounds
         return ((high - low) / 4 if question.spread is None else question.spread) ** 2
 

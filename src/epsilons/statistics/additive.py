@@ -18,6 +18,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from epsilons.errors import PlanError
+from epsilons.measure import NANO
 from epsilons.noise.laplace import discrete_laplace, discrete_laplace_many
 from epsilons.statistics import gaussian
 from epsilons.statistics.base import Answer, Floats, Rest, Statistic, Weighting, equivalent_scale
@@ -336,3 +337,16 @@ def laplace_between(scale: float, below: float, above: float) -> float:
     b = min(max(scale, 1e-9 * width), 1e4 * width)
     (low, under), (high, over) = ((end / b, math.exp(-end / b)) for end in (below, above))
     return b * (under * (1 + low) - over * (1 + high)) / (2 - under - over)
+
+
+def level_scales(question: Question, levels: Levels) -> Floats:
+    """Of each part, in its steps, the scale of each level's noise, or that of Laplace noise as large; 0 for public."""
+    statistic: Any = question.statistic
+    grants = np.array(levels.finite, float)
+    if question.measure.delta is not None:
+        scales = np.reshape(gaussian.equivalent_scales(question, grants, 1), (len(statistic.parts), -1))
+    else:
+        inverses = [grants * float(part.share) / (NANO * part.reach[question.neighbors]) for part in statistic.parts]
+        scales = equivalent_scale(np.array(inverses))
+    public = np.zeros((len(scales), len(levels.grants) - scales.shape[1]))  # who come last
+    return np.concatenate([scales, public], axis=1)

@@ -9,16 +9,15 @@ from __future__ import annotations
 from fractions import Fraction
 from typing import Any
 
-import numpy as np
 from numpy.typing import NDArray
 
 from epsilons.measure import NANO
 from epsilons.noise.entropy import Entropy
 from epsilons.preferences import Levels
 from epsilons.statistics.additive import Additive, Laplace
-from epsilons.statistics.base import Floats, Question, equivalent_scale
+from epsilons.statistics.base import Floats, Question
 from epsilons.statistics.distributions import Axis, NoisySums, product_distribution
-from epsilons.statistics.gaussian import Gaussian, equivalent_scales, squares
+from epsilons.statistics.gaussian import Gaussian, squares
 from epsilons.summaries import People
 
 #: Of each level that is not public, and of each part, the law of the noise.
@@ -34,19 +33,6 @@ def level_laws(question: Question, levels: Levels) -> Laws:
         return [[Gaussian(square * Fraction(NANO, grant) ** 2) for square in moved] for grant in levels.finite]
     rates = [part.share / (NANO * part.reach[neighbors]) for part in parts]
     return [[Laplace(rate * grant) for rate in rates] for grant in levels.finite]
-
-
-def level_scales(question: Question, levels: Levels) -> Floats:
-    """Of each part, in its steps, the scale of each level's noise, or that of Laplace noise as large; 0 for public."""
-    statistic: Any = question.statistic
-    grants = np.array(levels.finite, float)
-    if question.measure.delta is not None:
-        scales = np.reshape(equivalent_scales(question, grants, 1), (len(statistic.parts), -1))
-    else:
-        inverses = [grants * float(part.share) / (NANO * part.reach[question.neighbors]) for part in statistic.parts]
-        scales = equivalent_scale(np.array(inverses))
-    public = np.zeros((len(scales), len(levels.grants) - scales.shape[1]))  # who come last
-    return np.concatenate([scales, public], axis=1)
 
 
 def draw_level_sums(statistic: Additive, laws: Laws, people: People, entropy: Entropy) -> list[list[list[int]]]:

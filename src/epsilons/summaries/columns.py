@@ -93,7 +93,11 @@ def _between(value: exp.Expr, low: _End, high: _End, inside: exp.Expr, absent: e
     """
     tests = [(exp.LT, *low), (exp.LTE, high[0], inside), (exp.LTE, math.inf, high[1])]
     tests = tests[math.isinf(low[0]) : 2 if math.isinf(high[0]) else 3]
-    ifs = [exp.If(this=_binary(node, value.copy(), end), true=at) for node, end, at in tests]
+    ends = [double(end) for _, end, _ in tests]
+    ifs = [
+        exp.If(this=node(this=value.copy(), expression=end), true=at)
+        for (node, _, at), end in zip(tests, ends, strict=True)
+    ]
     return exp.Case(ifs=ifs, default=absent)
 
 

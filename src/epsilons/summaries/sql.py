@@ -330,6 +330,8 @@ def _run(
 ) -> tuple[dict[str, Integers], Integers, Integers, Integers]:
     """(counts and sums, group, level, cell) of combinations that have rows: SELECT keys, level, cell, SUMs GROUP BY."""
     joins = prepared.engine.embedded
+    lists = [keys for keys in (by, asked.categories) if keys is not None]
+    bits = [*asked.bits, *(tree for keys in lists for tree in keys.bits(joins))]
     trees, level_of = by.trees(joins) if by else [], column(prepared.level)
     groups = {**{f"key{place}": tree for place, tree in enumerate(trees)}, "level": level_of}
     if (place_of := asked.categories.trees(joins)[0] if asked.categories else asked.cell) is not None:
@@ -339,8 +341,6 @@ def _run(
         counted = exp.Distinct(expressions=[column(prepared.person or "")])
     numbers: dict[str, exp.Expr] = {"count": exp.Count(this=counted, big_int=True)}
     numbers |= {f"sum{place}": cast(exp.Sum(this=tree), "BIGINT") for place, tree in enumerate(asked.sums)}
-    lists = [keys for keys in (by, asked.categories) if keys is not None]
-    bits = [*asked.bits, *(tree for keys in lists for tree in keys.bits(joins))]
     outputs = [exp.alias_(tree, name, copy=False) for name, tree in (groups | numbers).items()]
     tree = prepared.select(outputs, bits, where, lists if joins else ())
     tree = tree.group_by(*(exp.Literal.number(place + 1) for place in range(len(groups))), copy=False)

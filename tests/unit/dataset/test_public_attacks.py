@@ -185,10 +185,10 @@ def test_the_number_of_a_part_is_known_only_where_its_column_is_complete(terms: 
         eps.Dataset(frame(), **SETTLED, ledger="memory", **terms) as whole,
         eps.Dataset(gaps, **{**SETTLED, "complete": []}, ledger="memory", **terms) as some,
     ):
-        where = {"where": "region = 'north'", "share": 0.5}
-        assert whole.mean("wage", mechanism="mixed", **where).mechanism == "mixed"
+        where: dict[str, Any] = {"where": "region = 'north'", "share": 0.5}
+        assert whole.mean("wage", mechanism="robust", **where).mechanism == "robust"
         with pytest.raises(eps.PlanError, match="public number of values"):
-            some.mean("wage", mechanism="mixed", **where)
+            some.mean("wage", mechanism="robust", **where)
         assert some.plan("mean", "wage", **where).best.expected > whole.plan("mean", "wage", **where).best.expected
 
 

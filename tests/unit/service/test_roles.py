@@ -17,6 +17,7 @@ from epsilons.service.holdings import LANES
 from epsilons.service.keys import ROLES
 from epsilons.service.limits import Limits, Rates
 from epsilons.service.replies import name_job
+from epsilons.service.pages.ways import PAGES
 from epsilons.service.routes import ROUTES
 from epsilons.service.serving import Reply, as_json
 from support.gateways import Gateway, Seen, declare, write_older
@@ -547,6 +548,6 @@ def test_metrics_are_prometheus_text_without_names(here: Gateway, held: dict[str
     assert seen.headers["content-type"].startswith("text/plain; version=0.0.4")
     line = r'(# (HELP|TYPE) epsilons_\w+ [\w ,.]+|epsilons_\w+(\{(\w+="[a-z0-9]+",?)+\})? [0-9.]+)'
     assert all(re.fullmatch(line, one) for one in seen.body.decode().splitlines())
-    routes = {route.name for route in ROUTES} | {"none"}
+    routes = {route.name for route in (*ROUTES, *PAGES)} | {"none"}
     assert set(re.findall(r'route="(\w+)"', seen.body.decode())) <= routes
     assert set(re.findall(r'role="(\w+)"', seen.body.decode())) <= {"none", *ROLES}

@@ -267,7 +267,6 @@ def test_words_that_contradict_are_refused_on_both_fronts() -> None:
         ("median", {"mechanism": "exponential"}),
         ("median", {"mechanism": "mixed"}),
         ("median", {"mechanism": "smooth-sensitivity"}),
-        ("mean", {"mechanism": "mixed"}),
         ("mean", {"mechanism": "robust"}),
         ("median", {"privacy": "individual", "mechanism": "local-sensitivity"}),
         ("kth_largest", {"privacy": "individual", "k": 2}),
