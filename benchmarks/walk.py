@@ -38,7 +38,12 @@ class Walk:
     def row(self, name: str) -> str:
         """A line of the table."""
         rooms = sum(count for (one, other), count in self.between.items() if one.split("/")[0] != other.split("/")[0])
-        return f"{name:34} {self.calls:6,} {len(self.files):6} {self.hops:6,} {rooms:6,} {self.depth:6}"
+        return f"{name:34} {self.calls:6,} {self.passed:6} {self.hops:6,} {rooms:6,} {self.depth:6}"
+
+    @property
+    def passed(self) -> int:
+        """How many files, but for those of mechanisms that are compared."""
+        return sum(not is_compared(file) for file in self.files)
 
 
 def follow(ask: Callable[[], Any]) -> Walk:
@@ -71,14 +76,21 @@ def follow(ask: Callable[[], Any]) -> Walk:
     return walk
 
 
-#: The most files and hops that a way may take.
+#: The most files and hops that a way may take. The files of mechanisms that are compared are not counted: each has one
+#: of its own, which says nothing but how it weighs, and more of them make no way harder to follow.
 LIMITS = {
-    "eps.mean, a named mechanism": (15, 120),
-    "eps.mean, auto": (26, 200),
-    "Dataset.mean, where and by": (36, 300),
-    "eps.mean, default": (21, 200),
-    "Dataset.mean, default": (36, 340),
+    "eps.mean, a named mechanism": (14, 120),
+    "eps.mean, auto": (18, 200),
+    "Dataset.mean, where and by": (31, 300),
+    "eps.mean, default": (16, 200),
+    "Dataset.mean, default": (31, 340),
 }
+_SHARED = {"mechanisms/base.py", "mechanisms/calibration.py", "mechanisms/vetting.py"}
+
+
+def is_compared(file: str) -> bool:
+    """Whether this is the file of one mechanism among others."""
+    return file.startswith("mechanisms/") and file not in _SHARED
 
 
 def values_and_epsilons() -> tuple[Any, Any]:
@@ -125,7 +137,7 @@ def print_way(way: str, verbose: bool) -> int:
     failed = False
     for name, walk in WAYS[way]():
         files, hops = LIMITS.get(name, (10**9, 10**9))
-        over = len(walk.files) > files or walk.hops > hops
+        over = walk.passed > files or walk.hops > hops
         failed |= over
         print(walk.row(name) + (f"   over the limit of {files} files and {hops} hops" if over else ""))
         if verbose:

@@ -39,8 +39,9 @@ from epsilons.mechanisms.minimum import Minimum
 from epsilons.mechanisms.mixed import MixedMean
 from epsilons.mechanisms.robust import Robust
 from epsilons.mechanisms.sample import Coins, Sample
+from epsilons.mechanisms.stretching import Stretching
 from epsilons.mechanisms.threshold import Threshold
-from epsilons.mechanisms.weighted import Stretching, Weighted
+from epsilons.mechanisms.weighted import Weighted
 from epsilons.noise.coins import bernoulli
 from epsilons.noise.entropy import ALWAYS, Entropy
 from epsilons.noise.laplace import discrete_laplace_many

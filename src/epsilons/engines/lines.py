@@ -78,9 +78,9 @@ def read_header(path: str, dialect: Dialect = PLAIN) -> tuple[str, ...]:
     A return that ends no line is in no name.
     """
     with open(path, "rb") as file:
-        # What is not UTF-8 cannot be mapped: no header is longer than this.
-        data = _map(file) if dialect.encoding == "utf-8" else dialect.recoder()(file.read(_MOST))
-        cells = _Shape(dialect.separator.encode()).find_cells(data, _find_start(data))[0]
+        data = file.read(_MOST)  # no header is longer; a file that others cut short must not be mapped
+    data = data if dialect.encoding == "utf-8" else dialect.recoder()(data)
+    cells = _Shape(dialect.separator.encode()).find_cells(data, _find_start(data))[0]
     while cells and not cells[-1]:
         cells.pop()
     names = tuple(cell.decode() for cell in cells)
@@ -130,7 +130,7 @@ def _copy_bytes(theirs: Any, ours: Any, dialect: Dialect) -> None:
 
 
 def _map(file: Any) -> Any:
-    """A file as bytes without reading it all; an empty one cannot be mapped."""
+    """A file of our own as bytes without reading it all; an empty one cannot be mapped."""
     full = os.fstat(file.fileno()).st_size > 0
     return mmap.mmap(file.fileno(), 0, access=mmap.ACCESS_READ) if full else b""
 

@@ -4,6 +4,8 @@ import csv
 import json
 import os
 import re
+import subprocess
+import sys
 from collections import Counter
 from pathlib import Path
 from typing import Any
@@ -211,3 +213,25 @@ def test_a_json_document_is_told_to_be_lines(tmp_path: Path) -> None:
     (tmp_path / "people.json").write_text("[]")
     with pytest.raises(DataError, match=r"ends in \.ndjson or \.jsonl"):
         DuckDB(tmp_path / "people.json", types=TYPES)
+
+
+CUT_SHORT = """
+import os, sys
+from epsilons.engines import lines
+find_start = lines._find_start
+
+def cut(data):
+    os.truncate(sys.argv[1], 0)
+    return find_start(data)
+
+lines._find_start = cut
+print(*lines.read_header(sys.argv[1]))
+"""
+
+
+def test_a_file_that_is_cut_short_while_its_header_is_read_kills_nobody(tmp_path: Path) -> None:
+    """A mapped file would: what is gone from it cannot be looked at. In a process of its own, in case it does."""
+    path = tmp_path / "people.csv"
+    path.write_text("id,x\n" + "1,2\n" * 10_000)
+    done = subprocess.run([sys.executable, "-c", CUT_SHORT, str(path)], capture_output=True, text=True, check=False)
+    assert (done.returncode, done.stdout) == (0, "id x\n")

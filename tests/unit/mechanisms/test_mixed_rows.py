@@ -13,6 +13,7 @@ from numpy.typing import NDArray
 
 import epsilons as eps
 from epsilons.accuracy.intervals import ErrorModel
+from epsilons.accuracy.mixed import MixedMeans
 from epsilons.auditing import ABSENT
 from epsilons.mechanisms.base import find_error
 from epsilons.mechanisms.mixed import MixedMean
@@ -119,8 +120,9 @@ def draw_world(statistic: Additive, random: np.random.Generator) -> tuple[Tallie
 class QuietNoise(MixedMean):
     """The planted bug: the error of one row, where people have three."""
 
-    def _noises(self, question: Question, levels: Levels) -> tuple[float, ...]:
-        return tuple(scale / 3 for scale in super()._noises(question, levels))
+    def errors(self, question: Question, levels: Levels) -> MixedMeans:
+        found = super().errors(question, levels)
+        return replace(found, scales=found.scales / 3)
 
 
 def watch(mechanism: MixedMean, kind: str, assume: float) -> dict[str, float]:

@@ -15,7 +15,8 @@ import pytest
 from epsilons.guarantee import NANO
 from epsilons.mechanisms.base import Charges, Weighing, create, weighting_of
 from epsilons.mechanisms.sample import Sample
-from epsilons.mechanisms.weighted import Stretching, Weighted
+from epsilons.mechanisms.stretching import Stretching
+from epsilons.mechanisms.weighted import Weighted
 from epsilons.noise.entropy import ALWAYS
 from epsilons.preferences import Levels, roster_of
 from epsilons.statistics.additive import Part, weighted_sums

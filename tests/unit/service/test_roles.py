@@ -16,8 +16,8 @@ from epsilons.service.gateway import GatewayApp, Route, Visit
 from epsilons.service.holdings import LANES
 from epsilons.service.keys import ROLES
 from epsilons.service.limits import Limits, Rates
-from epsilons.service.replies import name_job
 from epsilons.service.pages.ways import PAGES
+from epsilons.service.replies import name_job
 from epsilons.service.routes import ROUTES
 from epsilons.service.serving import Reply, as_json
 from support.gateways import Gateway, Seen, declare, write_older
