@@ -225,6 +225,8 @@ class FigurePage:
     """Watches a run and, where there is a page, renews the rows of the figures that were run in full."""
 
     def __init__(self, page: Path | None) -> None:
+        if page is not None and not page.is_file():
+            raise pytest.UsageError(f"There is no page {page} whose rows could be renewed.")
         self.page = page
         self._asked: Counter[str] = Counter()
         self._run: Counter[str] = Counter()
