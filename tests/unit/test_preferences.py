@@ -366,3 +366,8 @@ def test_a_share_of_every_grant_rounds_down_and_merges() -> None:
     part = levels.take_share(Fraction(1, 10))
     assert part.grants == (50_000_000, 100_000_000, None)
     assert part.sizes == (2, 1, 1)
+
+
+def test_names_of_levels_that_are_given_for_a_column_of_epsilons_lead_to_the_way_for_names() -> None:
+    with pytest.raises(eps.PreferenceError, match=r"is a number.*from_levels"):
+        eps.Preferences.from_column("privacy", {"strict": 0.05})  # type: ignore[arg-type]

@@ -97,8 +97,9 @@ class Preferences(Shown):
         level = default if isinstance(default, str) else None
         if column.levels is not None:
             default = _find_default(known, column.levels, default)
-        elif isinstance(default, str):
-            raise PreferenceError("A default of a column of epsilons is a number.", suggest=Argument("default", 0.05))
+        elif isinstance(default, str | Mapping):
+            hint = (Argument("default", 0.05), '; names of levels: from_levels("privacy", {"strict": 0.05, ...})')
+            raise PreferenceError("A default of a column of epsilons is a number.", suggest=hint)
         made = cls({}, default)
         made.column, made.default_level = column, level
         made._name_levels(known)

@@ -234,5 +234,6 @@ def test_three_thousand_days(
     book = years.open()
     begun = [line["at"][:7] for line in book.export() if line["kind"] == "renew"]
     book.close()
-    assert len(set(begun)) == len(begun) == (98 if renews else 0)
+    # It is registered by a clock of December 2025; what follows is January 2026 to March 2034.
+    assert len(set(begun)) == len(begun) == (99 if renews else 0)
     record_property("size", len(years.work))
