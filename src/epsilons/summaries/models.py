@@ -32,11 +32,14 @@ Read = Callable[[NDArray[Any]], Floats]
 MODEL_STEPS = 1 << 16
 #: The sums of a model of this many people fit into 64 bits: each adds at most 4 * 2^32.
 MAX_PEOPLE = 1 << 29
-#: Numbers that stay in the processor's cache, beside what they are scaled by, while they go to the grid.
-_SLICE = 1 << 15
-#: Several times as many are read at a time, more for more levels, and at most a few megabytes of no more than 2^18
-#: people, whose products of at most 2^32 add up to 2^50. Doubles are exact below 2^53.
-_SLICES, _BLOCK = 8, 1 << 20
+#: Numbers that go to the grid at a time. Threads wait for each other between two passes of numpy, so passes are long;
+#: they stay in the processor's last cache.
+_SLICE = 1 << 18
+#: Rows whose scales lie side by side: numpy takes twice as long with those of one row, again and again.
+_ROWS = 64
+#: More are read at a time, the more levels there are (`_SORTED` for each), and at most a few megabytes of no more than
+#: 2^18 people, whose products of at most 2^32 add up to 2^50. Doubles are exact below 2^53.
+_SORTED, _BLOCK = 1 << 14, 1 << 20
 #: A product has so many multiplications, or as many as so few rows need. It is then made by one thread: two wait for
 #: each other longer than they gain, and many times as long on a busy machine.
 _PRODUCT, _LEAST = 1 << 16, 1 << 8
@@ -126,7 +129,7 @@ def product_sums(
     """
     wide = features.shape[1] + 2
     # The more levels people are sorted by, the more of them stand side by side: a product is of one level's.
-    people = max(1, min(_BLOCK, (_SLICES + levels) * _SLICE) // (wide + 1))
+    people = max(1, min(_BLOCK, 2 * _SLICE + levels * _SORTED) // (wide + 1))
     starts = range(0, len(target), people)
     threads = max(1, min(len(starts), _count_processors()))
 
@@ -165,14 +168,12 @@ class _Block:
         # A row's features are copied as one thing: number by number it takes twice as long.
         self._features = self._z[:, 1 : features + 1].view(f"V{8 * features}")[:, 0]
         self._target = self._z[:, features + 1]
-        # Rows go to the grid laid end to end, beside scales as long: with those of a few rows, again and again, it is
-        # twice the time. The first column is a constant.
-        self._scale, self._shift = _in_lines(self._slice, width), _in_lines(self._slice, width)
-        self._shift[:, 0] = MODEL_STEPS
-        for columns, features_have, aims_have in zip(
-            (self._scale, self._shift), model_scale(bounds), aims, strict=True
-        ):
+        # Rows go to the grid laid end to end, beside the scales of some of them. The first column is a constant.
+        scale, shift = np.zeros((_ROWS, width)), np.zeros((_ROWS, width))
+        shift[:, 0] = MODEL_STEPS
+        for columns, features_have, aims_have in zip((scale, shift), model_scale(bounds), aims, strict=True):
             columns[:, 1 : features + 2] = *features_have, *aims_have
+        self._scale, self._shift = scale.reshape(-1), shift.reshape(-1)
         self._missing = np.empty(self._slice * width, np.bool_)
 
     def multiply(self, features: Floats, aims: Floats, codes: Codes) -> Floats:
@@ -213,9 +214,11 @@ class _Block:
         return sums
 
     def _put_on_grid(self, z: Floats) -> None:
-        flat, scale, shift = (each[: len(z)].reshape(-1) for each in (z, self._scale, self._shift))
-        np.multiply(flat, scale, out=flat)
-        np.add(flat, shift, out=flat)
+        flat, tile = z.reshape(-1), self._scale.size
+        whole = flat.size - flat.size % tile
+        for rows in (flat[:whole].reshape(-1, tile), flat[None, whole:]):
+            np.multiply(rows, self._scale[: rows.shape[1]], out=rows)
+            np.add(rows, self._shift[: rows.shape[1]], out=rows)
         np.floor(flat, out=flat).clip(-MODEL_STEPS, MODEL_STEPS, out=flat)
         # Rows with anything missing become nothing; the same steps are taken whether or not there are any.
         z[np.flatnonzero(np.isnan(flat, out=self._missing[: len(flat)])) // z.shape[1]] = 0.0
