@@ -143,10 +143,10 @@ def product_sums(
                 total += sums[:, :wide].astype(np.int64)
         return total
 
-    if threads == 1:
-        return add_up(starts)
-    with ThreadPoolExecutor(threads) as pool:
-        return cast(Integers, sum(pool.map(add_up, (starts[which::threads] for which in range(threads)))))
+    # This thread has a share, too: if it only waited, others would begin on one processor, since this one is not idle.
+    with ThreadPoolExecutor(max(1, threads - 1)) as pool:
+        others = [pool.submit(add_up, starts[which::threads]) for which in range(1, threads)]
+        return sum((other.result() for other in others), add_up(starts[::threads]))
 
 
 def _count_processors() -> int:
