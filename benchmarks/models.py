@@ -44,9 +44,11 @@ def _fits(size: Size) -> Iterator[Row]:
     """One million people with 13 features, a target and an epsilon each."""
     people, random = size.people(1_000_000), generator(8)
     X, y = random.uniform(0, 100, (people, 13)), random.uniform(0, 100, people)
+    three = random.choice(THREE, people, p=SHARES)
     rosters: dict[str, Any] = {
         "one epsilon for all": 1.0,
-        "3 levels": random.choice(THREE, people, p=SHARES),
+        "3 levels": three,
+        "3 levels, a known roster": eps.Roster(np.arange(people), three),
         "100 levels": random.integers(1, 101, people) / 100,
         "256 levels": random.integers(1, 257, people) / 256,
     }
@@ -65,7 +67,7 @@ def _fits(size: Size) -> Iterator[Row]:
                 limit=Limit(2, "ratio"),
             )
 
-    yield _table_fit(size, X, y, random.choice(THREE, people, p=SHARES))
+    yield _table_fit(size, X, y, three)
 
 
 def _table_fit(size: Size, X: Floats, y: Floats, epsilons: Floats) -> Row:
