@@ -183,7 +183,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
         known = facts()
         told = (
             f"Of {known['date']}: epsilons {known['epsilons']}, Python {known['python']}, {known['cores']} cores, "
-            f"which {load:.0f} processes shared on average."
+            f"at a load of {load:.1f} on average."
         )
         write_between(PAGE, (START, END), [told, "", *lines])
     return 0

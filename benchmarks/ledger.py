@@ -253,8 +253,8 @@ def write(rows: Sequence[Row]) -> None:
     """Put the results between the page's markers."""
     known = facts()
     lines = [
-        f"Of {known['date']}: epsilons {known['epsilons']}, Python {known['python']}, {known['cores']} cores, on which "
-        f"{os.getloadavg()[2]:.0f} programs were running at a time (load of the last quarter of an hour).",
+        f"Of {known['date']}: epsilons {known['epsilons']}, Python {known['python']}, {known['cores']} cores, at a "
+        f"load of {os.getloadavg()[2]:.1f} in the last quarter of an hour.",
         "",
         "| what | SQLite | PostgreSQL |",
         "|---|---:|---:|",
