@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Hashable, Mapping, Sequence
+from contextlib import suppress
 from typing import Any
 
 from epsilons.accuracy.relation import WHOLE, Relation
@@ -18,6 +19,10 @@ from epsilons.engines.base import NUMBER, TRUTH
 from epsilons.errors import Argument, PlanError
 from epsilons.measure import Measure
 from epsilons.planner.budget import DEFAULT_QUESTIONS, BudgetPlan, find_delta, plan_budget
+
+#: What is read as a truth in a file is one in a key, too.
+_TRUTHS = {word[:end]: word in ("true", "yes") for word in ("true", "yes", "false", "no") for end in (1, None)}
+_TRUTHS |= {"1": True, "0": False}
 
 
 class Asking(Questions):
@@ -36,11 +41,16 @@ class Asking(Questions):
         """A key written as text, in the type of its column: groups of a column of numbers are numbers."""
         kind = self._facts.schema.find(column)
         if kind.family == NUMBER:
-            try:
-                return float(word) if kind.floating or kind.scale else int(word)
-            except ValueError:
-                raise PlanError(f"{word!r} is not a number.", rule=f"Column {kind.name!r} holds numbers.") from None
-        return word.strip().lower() in ("true", "1", "yes") if kind.family == TRUTH else word
+            for read in (float,) if kind.floating or kind.scale else (int, float):
+                with suppress(ValueError):
+                    return read(word)
+            raise PlanError(f"{word!r} is not a number.", rule=f"Column {kind.name!r} holds numbers.")
+        if kind.family != TRUTH:
+            return word
+        if (said := word.strip().casefold()) not in _TRUTHS:
+            rule = f"Column {kind.name!r} holds truths."
+            raise PlanError(f"{word!r} is no truth.", rule=rule, suggest="true or false")
+        return _TRUTHS[said]
 
     def sql(
         self,
@@ -69,11 +79,14 @@ class Asking(Questions):
         other options are those of a mean. Missing values stand at the centre of the bounds, unless the column is
         declared complete. Means and sums of the column within the same bounds take it, without a condition.
         """
+        return Relation.bought_by(self.mean(**self._as_mean(column, share=share, **options)))
+
+    def _as_mean(self, column: str, **options: Any) -> dict[str, Any]:
+        """The mean by which a relation is bought: its price, and whether it was asked before."""
         if self._facts.rows > 1:
             rule, hint = f"Here people have up to {self._facts.rows} rows.", "a dataset with one row per person"
             raise PlanError(WHOLE, rule=rule, suggest=hint)
-        asked = Relation.question(options, column in self._facts.complete)
-        return Relation.bought_by(self.mean(column, share=share, **asked))
+        return {"column": column, **Relation.question(options, column in self._facts.complete)}
 
     def budget(
         self, questions: int = DEFAULT_QUESTIONS, *, column: str | None = None, delta: float | None = None

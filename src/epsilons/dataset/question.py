@@ -75,13 +75,11 @@ class TableQuestion:
 
     def identity(self) -> dict[str, Any]:
         """What is asked of which rows, whatever the options."""
-        pairs = () if self.by is None else zip(self.by.columns, self.by.given, strict=True)
-        keys = [[kind.name, [repr(key) for key in given]] for kind, given in pairs]
         return {
             "statistic": self.question.statistic.identity(),
             "column": self.column,
             "where": None if self.where is None else self.where.text,
-            "by": None if self.by is None else keys,
+            "by": None if self.by is None else self.by.spell(),
         }
 
 

@@ -133,6 +133,7 @@ COMMANDS: list[list[str]] = [
     ["mean", "people.toml", "wage", "--share", "0.1"],
     ["sql", "people.toml", "SELECT AVG(wage) FROM people", "--share", "0.1"],
     ["batch", "people.toml", *QUESTIONS[:2], "--share", "0.1"],
+    ["relation", "people.toml", "wage"],
 ]
 
 

@@ -126,7 +126,9 @@ def plan(dataset: str, statistic: str, more: tuple[str, ...], as_json: bool, **g
 def sql(
     dataset: str, query: str, share: float, dry_run: bool, yes: bool, verbose: bool, as_json: bool, **given: Any
 ) -> int | None:
-    """Ask in SQL: COUNT, SUM, AVG, VAR_POP, MEDIAN, QUANTILE, MIN and MAX of columns, WHERE, GROUP BY with keys.
+    """Ask in SQL: COUNT, SUM, AVG, VAR_POP, MEDIAN, QUANTILE, MIN, MAX, MODE, COVAR_POP and CORR of columns.
+
+    WHERE takes conditions, GROUP BY columns with keys.
 
     \b
     Example:
@@ -174,8 +176,9 @@ def _may_ask(batch: Batch, yes: bool) -> bool:
 @click.option("--spread", type=float, help="Public guess of the standard deviation.")
 @click.option("--fresh", is_flag=True, help="Ask anew and pay, also if it was asked before.")
 @click.option("--analyst", help="Who asks, for quotas.")
+@options.YES
 @output.as_json
-def relation(dataset: str, column: str, as_json: bool, **given: Any) -> None:
+def relation(dataset: str, column: str, yes: bool, as_json: bool, **given: Any) -> int | None:
     """How far levels' expected means of a column can lie from everyone's: what later means and sums may assume.
 
     \b
@@ -184,16 +187,20 @@ def relation(dataset: str, column: str, as_json: bool, **given: Any) -> None:
     """
     with options.open_dataset(dataset) as people:
         asked = options.read_arguments(None, given, people)
+        mean = people._as_mean(column, **asked)
+        if not yes and output.on_terminal() and not _agreed(people, CATALOGUE["mean"], mean):
+            return 1
         found, stored = output.ask_once(people, lambda: people.relation(column, **asked))
         if as_json:
             left = [level.to_dict() for level in people.remaining().levels]
             output.print_json({**found.to_dict(), "left": left, "stored": stored})
-            return
+            return None
         output.write(str(found))
         flags = list_flags(found)
         flags += ["--missing center"] if found.imputed else []
         flags += [f"--bounds {','.join(f'{end:g}' for end in asked['bounds'])}"] if "bounds" in asked else []
         output.note(f"In a command, of a mean or a sum without a condition: {' '.join(flags)}")
+        return None
 
 
 def list_flags(found: Relation) -> list[str]:
