@@ -31,7 +31,7 @@ class Months:
 def check_rows(people: eps.Dataset, book: Ledger) -> None:
     """Everybody's row is counted with the cohort that the ledger has them in."""
     here, held = people._preparation, book.members()
-    stands = dict(zip(map(bytes, held.people), held.cohorts.tolist(), strict=True))
+    stands = dict(zip(map(bytes, held.digests), held.cohorts.tolist(), strict=True))
     wanted = [stands[bytes(digest)] for digest in here.digests]
     assert [here.cohorts[place] for place in here.places.tolist()] == wanted
     rows = here.prepared.engine.fetch(exp.select(column(PERSON), column(COHORT)).from_(table(here.prepared.name)))
