@@ -85,9 +85,9 @@ class TableQuestion:
 
 def parse_question(call: Call, facts: TableFacts) -> TableQuestion:
     """Check a call against the table's columns and make it a question. Reads nothing."""
+    share = facts.share if call.options.share is None and call.options.error is None else call.options.share
+    call = replace(call, options=replace(call.options, share=share, delta=facts.measure.delta))
     entry, options = call.entry, call.options
-    if facts.measure.delta is not None:
-        options = replace(options, delta=facts.measure.delta)
     where, by = None if options.where is None else parse(options.where, facts.schema), None
     known, by_public = facts.on_roster, False
     # Of whom a condition on public columns concerns, everybody meets it: nothing of that is private.

@@ -18,7 +18,7 @@ from dataclasses import dataclass, replace
 from typing import Any, Self
 from urllib.parse import quote, urlsplit
 
-from epsilons.arguments.options import DEFAULT_SHARE, TABLES
+from epsilons.arguments.options import TABLES
 from epsilons.arguments.reading import Call, check_call, list_arguments
 from epsilons.dataset.answers import Answers
 from epsilons.dataset.asking import Asking
@@ -235,7 +235,7 @@ class RemoteDataset(Asking):
         return self.answers(number)[number]
 
     @check_call("batch")
-    def batch(self, share: float = DEFAULT_SHARE) -> Batch:
+    def batch(self, share: float | None = None) -> Batch:
         """Several questions for one share, split where the error is least: `with people.batch(share=.2) as ask:`."""
         return RemoteBatch(self, share)
 

@@ -119,12 +119,12 @@ def plan(dataset: str, statistic: str, more: tuple[str, ...], as_json: bool, **g
 @click.command(short_help="Ask in SQL, as far as it maps to the statistics.")
 @options.dataset_file
 @click.argument("query")
-@click.option("--share", type=float, default=0.1, show_default=True, help="For all aggregates together.")
+@click.option("--share", type=float, help="For all aggregates together; unless given, that of one question.")
 @click.option("--keys", "by", multiple=True, metavar="COLUMN=KEY,KEY", help="The groups of a column of GROUP BY.")
 @click.option("--bounds", multiple=True, metavar="COLUMN=LOW,HIGH", help="Public bounds of a column.")
 @options.apply_all([*options.option_flags(QUERIES), *options.SPENDING])
 def sql(
-    dataset: str, query: str, share: float, dry_run: bool, yes: bool, verbose: bool, as_json: bool, **given: Any
+    dataset: str, query: str, share: float | None, dry_run: bool, yes: bool, verbose: bool, as_json: bool, **given: Any
 ) -> int | None:
     """Ask in SQL: COUNT, SUM, AVG, VAR_POP, MEDIAN, QUANTILE, MIN, MAX, MODE, COVAR_POP and CORR of columns.
 
@@ -216,11 +216,11 @@ def list_flags(found: Relation) -> list[str]:
 
 @click.command(short_help="How far answers will be off if so many questions are asked, under each kind of account.")
 @options.dataset_file
-@click.option("--questions", type=int, default=10, show_default=True, help="How many, all alike.")
+@click.option("--questions", type=int, help="How many, all alike; those of the file unless given, or 10.")
 @click.option("--column", help="Of which a mean is told; without one, as a part of the width of any bounds.")
 @click.option("--delta", type=float, help="That of a concentrated account; the ledger's own, or 1e-6.")
 @output.as_json
-def budget(dataset: str, questions: int, column: str | None, delta: float | None, as_json: bool) -> None:
+def budget(dataset: str, questions: int | None, column: str | None, delta: float | None, as_json: bool) -> None:
     """Say what error a count or a mean will have if so many questions are asked. Free; also before registering.
 
     \b
