@@ -258,7 +258,7 @@ def test_the_law_of_a_noisy_function_is_that_of_its_draws(step: float, delta: fl
     for outcome, chance in zip(law.outcomes, law.probabilities, strict=True):
         seen = sum(outcome == one if step == 1 else outcome.low <= one < outcome.high for one in drawn.tolist())
         assert abs(seen - 2000 * chance) < 5 * math.sqrt(2000 * chance) + 1
-    assert eps.distribution(eps.noisy, [0, 1], 1.0, draws=20, **{**given, "size": 2, "function": list}).draws == 20
+    assert eps.distribution(eps.noisy, [0, 1], 2.0, draws=20, **{**given, "size": 2, "function": list}).draws == 20
 
 
 @pytest.mark.parametrize(

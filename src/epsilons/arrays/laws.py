@@ -116,7 +116,7 @@ def distribution(
         found = _law_of_noisy(values, epsilons, arguments)
     if found is not None:
         return found
-    drawn = simulate(what, values, epsilons, statistic=statistic, size=draws, **arguments)
+    drawn = _draw_many(what, values, epsilons, statistic, draws, arguments)
     counted = Counter(hashable(outcome) for outcome in drawn)
     outcomes, chances = tuple(counted), np.array(list(counted.values()), np.float64) / draws
     if len(outcomes) > _MOST_ANSWERS and drawn.dtype != object:
@@ -146,6 +146,12 @@ def simulate(
     >>> eps.simulate("mean", [0, 50, 100], 1.0, bounds=(0, 100), mechanism="minimum", size=5).shape
     (5,)
     """
+    return _draw_many(what, values, epsilons, statistic, size, arguments)
+
+
+def _draw_many(
+    what: Any, values: Any, epsilons: Any, statistic: str | None, size: int, arguments: dict[str, Any]
+) -> NDArray[Any]:
     size = check_whole(size, refusal=refuse("size", size, "A whole number from 1.", Argument("size", 1000)))
     if isinstance(what, str) or is_mechanism(what):
         made = _prepare(what, values, epsilons, statistic, arguments)
