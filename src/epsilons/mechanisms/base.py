@@ -25,7 +25,7 @@ from epsilons.arguments.reading import Settings
 from epsilons.errors import Argument, EpsilonsError, PlanError, Text
 from epsilons.guarantee import PERSONALIZED, to_epsilon
 from epsilons.measure import ANY_LOSS, NANO, PLAIN, Measure, Rate
-from epsilons.mechanisms.vetting import is_vetted
+from epsilons.mechanisms.vetting import is_own, is_vetted
 from epsilons.noise.entropy import Entropy
 from epsilons.preferences import Levels, name_grant
 from epsilons.statistics.base import Answer, Floats, Question, Statistic, Weighting
@@ -35,6 +35,7 @@ from epsilons.summaries import People
 _MOST_WORKED_OUT = 4096  # how much is remembered about a roster
 Charges = tuple[int | None, ...]  # in nano-epsilon; None for public people, who have no balance
 _NEEDS = "it needs a public number of values: no condition, no groups, one row per person, no values left out"
+_UNAUDITED = "from another package, it is chosen for what it was audited with; a mechanism by its name serves it"
 #: What makes the number of values public where they are all asked for.
 _PUBLIC: Text = (Argument("missing", "center"), ", or ", Argument("complete", True), " if nothing is missing")
 _GIVEN = {"personalized": "personalized", "individual": "individual", "group": "individual"}  # {asked for: served by}
@@ -410,22 +411,21 @@ def option_names(kind: Any) -> set[str]:
 
 def serving(question: Question, levels: Levels, settings: Settings) -> list[Mechanism]:
     """Every mechanism that can serve, with the options that it takes."""
-    statistic, found = question.statistic, []
+    statistic, scope, found, own = question.statistic, question.statistic.scope, [], is_own(question.statistic)
     kinds: list[Any] = [kind_for(name, statistic) for name in list_mechanisms(question.privacy)]
-    own = type(statistic).__module__.startswith("epsilons.")
     for kind in (kind for kind in kinds if serves(kind, statistic)):
         given = {name: value for name, value in vars(settings).items() if value is not None}
         made = kind(**{name: value for name, value in given.items() if name in option_names(kind)})
         fits = why_refused(made, question, levels) is None and isinstance(_check_charges(made, question, levels), tuple)
-        # A draw of its own is vouched for where it was audited: one row of everybody.
-        as_audited = kind.draw is Weighing.draw or statistic.scope is None
+        # A draw or a statistic from outside is vouched for where it was audited: one row of everybody.
+        as_audited = scope is None or (kind.draw is Weighing.draw and (own or scope.rows == scope.cells == 1))
         if fits and ((own and kind in OWN) or (as_audited and is_vetted(kind, question))):
             found.append(made)
     if not found:
         what = ("Nothing gives ", Argument("privacy", question.privacy), f" for a {statistic.name}.")
         if (complete := statistic.completed()) is None:
-            reasons = dict.fromkeys(why_refused(kind(), question, levels) for kind in kinds)
-            rule = f"{next(iter(reasons))}." if len(reasons) == 1 else ""
+            reason, *others = dict.fromkeys(why_refused(kind(), question, levels) for kind in kinds)
+            rule = _UNAUDITED if None in (reason, *others) else "" if others else f"{reason}."
             raise PlanError(what, rule=rule[:1].upper() + rule[1:])
         serving(replace(question, statistic=complete), levels, settings)
         raise PlanError(what, rule="It needs a public number of values; missing ones are left out.", suggest=_PUBLIC)
