@@ -6,6 +6,7 @@ raises once that has been enough; and the whole exchange ends at `until`, howeve
 
 import http.client
 import io
+import re
 import socket
 import time
 from collections.abc import Callable, Mapping
@@ -22,6 +23,21 @@ _PIECE = 1 << 16
 
 class TooLongError(Exception):
     """A reply is longer than anything that was asked for."""
+
+
+def is_web_address(address: object) -> bool:
+    """Whether it can be spoken to, and whoever reads it takes it for the host it is.
+
+    So nothing stands before the host (`https://this.one@elsewhere`), and its letters look like no others.
+    """
+    if not isinstance(address, str) or not re.fullmatch("[!-~]+", address) or set(address) & set("@?#\\"):
+        return False
+    try:
+        parts = urlsplit(address)
+        parts.port, (parts.hostname or "").encode("idna")
+    except ValueError:
+        return False
+    return parts.scheme in ("http", "https") and bool(parts.hostname)
 
 
 def give_up() -> None:

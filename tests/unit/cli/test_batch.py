@@ -108,6 +108,7 @@ def test_a_batch_is_that_of_the_library(home: Path, capsys: pytest.CaptureFixtur
             assert when in told_when
 
 
+@both
 @pytest.mark.parametrize(
     ("question", "status", "words"),
     [

@@ -23,11 +23,12 @@ from epsilons.accuracy.relation import holds
 from epsilons.display import _FEW_PEOPLE, show
 from epsilons.guarantee import to_epsilon
 from epsilons.preferences.odds import count_right
+from epsilons.release import stored
 from epsilons.remote.keys import make_key
 from epsilons.service import clock
 from epsilons.service.gateway import Route
 from epsilons.service.keys import ROLES
-from epsilons.service.pages import layout
+from epsilons.service.pages import analyst, layout
 from epsilons.service.pages.asking import FIELDS, STATISTICS
 from epsilons.service.pages.steward import MOVE
 from epsilons.service.pages.ways import PAGES
@@ -391,6 +392,33 @@ def test_everything_that_others_wrote_is_escaped(here: Gateway, held: dict[str, 
     shown = look(here, "/data/pay/ask", held["analyst"], where="age > \u202e1\x1b")
     assert "\u202e" not in shown
     assert "\x1b" not in shown
+
+
+def test_a_page_of_answers_reads_what_it_shows(
+    alone: tuple[Gateway, dict[str, str]], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """From the newest to the first; the dataset waits while a page is made."""
+    here, held = alone
+    for age in range(20, 24):
+        asked = ask(here, held["analyst"], statistic="count", where=f"age >= {age}", share="0.001")
+        assert asked.status == 303, asked.body
+    monkeypatch.setattr(analyst, "_PAGE", 2)
+    read, numbers = stored.read_stored, list[int]()
+
+    def note(one: Any) -> Any:
+        numbers.append(one.number)
+        return read(one)
+
+    monkeypatch.setattr(stored, "read_stored", note)
+    place: str | None = ""
+    seen: list[list[int]] = []
+    while place is not None:
+        page = look(here, "/data/pay/answers", held["analyst"], before=place)
+        seen.append([int(number) for number in re.findall(r'href="/data/pay/answers/(\d+)"', page)])
+        earlier = re.search(r"/data/pay/answers\?before=(\d+)", page)
+        place = None if earlier is None else earlier[1]
+    assert seen == [[5, 4], [3, 2], [1]]
+    assert sorted(numbers) == [1, 2, 3, 4, 5]
 
 
 # What is told whom ----------------------------------------------------------------------------------------------------

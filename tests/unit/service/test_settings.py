@@ -32,6 +32,8 @@ def test_links_lead_to_where_others_find_the_server(tmp_path: Path) -> None:
     assert Settings.read(write(tmp_path, GOOD + 'host = "::1"')).public_address == "http://[::1]:8000"
     told = Settings.read(write(tmp_path, GOOD + 'address = "https://stats.example.org/"'))
     assert told.public_address == told.address == "https://stats.example.org"
+    here = Settings.read(write(tmp_path, GOOD + 'address = "http://localhost:9000"'))
+    assert here.public_address == "http://localhost:9000"
 
 
 @pytest.mark.parametrize(
@@ -46,6 +48,9 @@ def test_links_lead_to_where_others_find_the_server(tmp_path: Path) -> None:
         (GOOD + "address = 1", "'address' is not text"),
         (GOOD + 'address = "stats.example.org"', "begins with https://"),
         (GOOD + 'address = "https://stats.example.org/city"', "begins with https://"),
+        (GOOD + 'address = "http://stats.example.org"', "begins with https://"),
+        (GOOD + 'address = "https://stats.example.org:99999"', "begins with https://"),
+        (GOOD + 'address = ""', "begins with https://"),
         (GOOD + "port = 70000", "from 0 to 65535"),
         (GOOD + 'host = "0.0.0.0"', "Plain HTTP is not spoken"),
         (GOOD + 'host = "stats.example.org"', "Plain HTTP is not spoken"),
