@@ -221,10 +221,16 @@ class Ledger(Keeping, Renewing, Telling):
         return values.Members(epoch, people.view(np.uint8).reshape(-1, values.DIGEST_BYTES), cohorts)
 
     def moves(self, line: int) -> values.Moves:
-        """Who joined or moved after a line of the journal, and where they are now."""
-        with self._database.read() as connection:
-            found = segments.read_moves(connection, line, self._moved.get(line))
-            return values.Moves(statements.read_epoch(connection), journal.head(connection)[0], *found)
+        """Who joined or moved after a line of the journal, and where they are now.
+
+        Since a registration's line, all of it is held to the journal by whoever verified the ledger before.
+        """
+        while True:
+            with self._database.read() as connection:
+                found = segments.read_moves(connection, line, self._moved.get(line))
+                if found is not None:
+                    return values.Moves(statements.read_epoch(connection), journal.head(connection)[0], *found)
+            self.verify(thorough=False)
 
     def allowance(self, share: Fraction, dataset: int | None = None) -> values.Allowance:
         """What a question may charge each cohort; BudgetExceeded when nobody with a finite epsilon has any left."""
