@@ -16,7 +16,7 @@ import pytest
 
 import epsilons.ledger
 from epsilons.errors import LedgerError
-from epsilons.ledger import moving
+from epsilons.ledger import migrating, moving, tables
 from epsilons.ledger.ledger import Ledger
 from epsilons.storage.base import watchers
 from support.ledger_copies import restore
@@ -78,6 +78,28 @@ def test_a_restored_backup_costs_what_came_after_it(site: Site, tmp_path: Path) 
     shutil.copy(tmp_path / "a.ledger.replaced-1", tmp_path / "a.ledger")
     with pytest.raises(LedgerError, match="older than"):
         site.open()
+
+
+@pytest.mark.parametrize("moved", [False, True])
+def test_a_backup_of_an_older_release_costs_no_more(
+    moved: bool, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The witness knows its last line, and not the one by which it was brought up to date."""
+    with monkeypatch.context() as older:
+        older.setattr(tables, "FORMAT", 6)  # the next step, which makes a table that is there already, is left out
+        site = Site(tmp_path, f"sqlite:///{tmp_path}/w.store")
+        site.ask("before")
+        site.back_up()
+    monkeypatch.setitem(migrating._MIGRATIONS, 6, lambda _: {})
+    site.ask("after", Fraction(2, 10))
+    if moved:
+        moving.move(site.url, f"{site.url}.new").close()
+    book, cost = restore(site.backup, site.url)
+    with closing(book):
+        assert (cost, book.remaining().nano) == (nano("0.2"), {nano("1"): nano("0.7")})
+        book.verify()
+    with closing(site.open(witness=tmp_path / "of another client", adopt=True)) as book:
+        assert [line["kind"] for line in book.export()][-2:] == ["migrate", "loss"]
 
 
 def test_a_backup_of_the_newest_state_costs_nothing(site: Site) -> None:
