@@ -283,6 +283,18 @@ def test_a_retired_ledger_takes_no_more_questions(site: Site) -> None:
         moving.move(site.url, f"{site.url}.new")
 
 
+def test_a_backup_where_nothing_can_be_written_is_to_be_copied_first(
+    site: Site, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A medium that is only read: root, who tests, may write to any folder."""
+    site.back_up()
+    with monkeypatch.context() as medium:
+        medium.setattr(moving.os, "access", lambda *_: False)
+        with pytest.raises(LedgerError, match="a copy of the backup in a folder of yours"):
+            moving.restore(site.backup, site.url)
+    assert not (tmp_path / "a.ledger.replaced-1").exists()
+
+
 def test_a_copy_takes_no_other_file_s_place(tmp_path: Path) -> None:
     with closing(epsilons.ledger.open(f"sqlite:///{tmp_path}/a.ledger")) as book:
         (tmp_path / "there").write_text("letters")
