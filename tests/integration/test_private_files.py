@@ -20,7 +20,7 @@ from epsilons.cli.app import main
 from epsilons.storage.base import watchers
 
 #: Written by the user, or for everybody.
-PUBLIC = {"wages.csv", "answers.csv", "gateway.toml", "exam.toml", "ward.toml", "exam.toml.collection.json"}
+PUBLIC = {"wages.csv", "gateway.toml", "ward.toml"}
 COMMANDS = [
     "init wages.csv --person id --preferences privacy --level strict=0.1 --level open=1 --bounds wage=0,100 "
     "--type id=int --type wage=float --type privacy=text --rows-per-person 1 --yes",

@@ -108,11 +108,11 @@ def _put_file(backup: str, url: str, path: str) -> None:
     if os.path.exists(path) and os.path.getsize(path):
         with closing(find_database(url, create=False)) as there:
             _check_same(backup, there)
-    _put_aside(path)
     beside = f"{path}.restoring"
     Path(beside).unlink(missing_ok=True)
     with closing(_open_file(backup)) as database:
         database.copy(beside)
+    _put_aside(path)  # once there is something to put in its place
     os.replace(beside, path)
 
 

@@ -19,6 +19,7 @@ from epsilons.errors import LedgerError
 from epsilons.ledger import migrating, moving, tables
 from epsilons.ledger.ledger import Ledger
 from epsilons.storage.base import watchers
+from epsilons.storage.sqlite import Sqlite
 from support.ledger_copies import restore
 from support.ledger_recount import balances
 from support.ledgers import key, nano, person
@@ -293,6 +294,24 @@ def test_a_backup_where_nothing_can_be_written_is_to_be_copied_first(
         with pytest.raises(LedgerError, match="a copy of the backup in a folder of yours"):
             moving.restore(site.backup, site.url)
     assert not (tmp_path / "a.ledger.replaced-1").exists()
+
+
+def test_what_cannot_be_put_back_leaves_the_ledger_in_its_place(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A disk is full; a backup is the ledger itself."""
+    site = Site(tmp_path, None)
+    site.ask("before")
+    site.back_up()
+    with monkeypatch.context() as patched:
+        patched.setattr(Sqlite, "copy", Mock(side_effect=LedgerError("The disk is full.")))
+        with pytest.raises(LedgerError, match="The disk is full"):
+            moving.restore(site.backup, site.url)
+    site.ask("after")
+    restored, lost = moving.restore(str(tmp_path / "a.ledger"), site.url)
+    with closing(restored):
+        assert not lost
+        assert [past.kind for past in restored.history()] == ["count"] * 2
 
 
 def test_a_copy_takes_no_other_file_s_place(tmp_path: Path) -> None:
