@@ -6,6 +6,7 @@ raises once that has been enough; and the whole exchange ends at `until`, howeve
 
 import http.client
 import io
+import os
 import re
 import socket
 import time
@@ -51,7 +52,7 @@ class Exchange:
     def __init__(self, address: str) -> None:
         self._parts = urlsplit(address)
         self._connection: http.client.HTTPConnection | None = None
-        self._used = 0.0
+        self._used, self._process = 0.0, os.getpid()
 
     def close(self) -> None:
         if self._connection is not None:
@@ -66,8 +67,10 @@ class Exchange:
 
         Raises OSError or HTTPException where there is no whole reply.
         """
-        if time.monotonic() - self._used > _IDLE_SECONDS:
+        # After a fork the other process reads what comes there, too.
+        if time.monotonic() - self._used > _IDLE_SECONDS or os.getpid() != self._process:
             self.close()
+            self._process = os.getpid()
         known = self._connection is not None
         try:
             try:

@@ -7,6 +7,7 @@ from pathlib import Path
 import pytest
 
 import epsilons as eps
+from epsilons.cli.app import main
 from epsilons.dataset.declared import find_server
 from epsilons.service.settings import Settings
 
@@ -25,6 +26,13 @@ def test_paths_are_relative_to_the_file(tmp_path: Path) -> None:
     assert (found.host, found.port, found.certificate) == ("127.0.0.1", 8000, None)
     https = 'host = "0.0.0.0"\ncertificate = "a.pem"\ncertificate_key = "a.key"\n'
     assert Settings.read(write(tmp_path, GOOD + https)).certificate_key == f"{tmp_path}/a.key"
+
+
+def test_a_key_of_a_certificate_that_others_read_is_refused(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    (tmp_path / "a.key").touch(0o640)
+    file = write(tmp_path, GOOD + 'certificate = "a.pem"\ncertificate_key = "a.key"\n')
+    assert main(["serve", str(file)]) == 4
+    assert f"chmod 600 {tmp_path}/a.key" in " ".join(capsys.readouterr().err.split())
 
 
 def test_links_lead_to_where_others_find_the_server(tmp_path: Path) -> None:
