@@ -48,6 +48,12 @@ class MixedMeans:
         """The Laplace scales, or those of Gaussian noises as large, of the levels' noises in the answer."""
         return tuple(float(scale) for scale in self.total * self.shares * self.scales if scale > 0)
 
+    @cached_property
+    def drift(self) -> float:
+        """How far a mean is off at most if levels' expected means lie up to 1 from everyone's."""
+        weights = self.shares * self.levels.size / self.sizes
+        return float(uneven(weights, self.sizes, self.levels.left_out)) / self.levels.size
+
     def error(self, moments: Moments) -> float:
         """RMSE of answers that are cut to what is possible."""
         low, high = self.statistic.limits(self.levels.size)
@@ -68,11 +74,10 @@ class MixedMeans:
         if math.isinf(self.question.assume):  # whatever values people have, luck or not
             return 0.0, population, worst
         luck = moments.variance * max(0.0, float((self.shares**2 / self.sizes).sum()) - 1 / levels.size)
-        drift = uneven(self.shares * levels.size / self.sizes, self.sizes, levels.left_out)
         # The spread in which distances are told, or of a count the one that goes with it.
         statistic = self.statistic
         told = math.sqrt(moments.variance) if statistic.one_each else statistic.related(self.question)[1]
-        bound = self.question.assume * told * self.total * float(drift) / levels.size
+        bound = self.question.assume * told * self.total * self.drift
         return self.total * math.sqrt(luck), population, min(bound, worst)
 
     def shown(self, number: float, part: float = 1.0) -> Moments:
@@ -89,12 +94,21 @@ class MixedMeans:
 
         def bar(number: float) -> ErrorBar:
             moments = self.shown(number)
-            errors = self.off(replace(moments, variance=moments.most))
+            errors = self.off(replace(moments, variance=self._vary_most(moments)))
             # Beside an error of several steps it does not matter that noises are whole.
             grid = step if math.hypot(noise, errors[0]) < 3 * step else 0.0
             return make(self.noises, *errors, 1.0, 0.0, grid, limits=limits)
 
         return tuple(map(bar, answer.numbers))
+
+    def _vary_most(self, moments: Moments) -> float:
+        """Of one person at most: of ones at any share from which related levels could have led to what was shown."""
+        if not self.statistic.one_each or math.isinf(self.question.assume):
+            return moments.most
+        shown = share = (1 - math.sqrt(max(1 - 4 * moments.most, 0.0))) / 2
+        for _ in range(60):  # towards a half, where a spread is that of more ones
+            share = min(0.5, shown + self.question.assume * math.sqrt(share * (1 - share)) * self.drift)
+        return share * (1 - share)
 
     def _step(self) -> float:
         """How far one step of a level's noise, which is whole, moves the answer at most."""
