@@ -180,7 +180,7 @@ LEFT_OUT = 200
 
 @pytest.mark.statistical
 @pytest.mark.usefixtures("remembered_widths")
-@pytest.mark.parametrize("name", ["weighted", "minimum", "sample", "robust"])
+@pytest.mark.parametrize("name", ["weighted", "minimum", "sample", "robust", "mixed"])
 @pytest.mark.parametrize("statistic", [Count(), Sum((0.0, 2.0)), Mean((0.0, 2.0))], ids=lambda s: s.name)
 def test_errors_count_those_who_are_left_out(name: str, statistic: Additive) -> None:
     """Half of the people have nothing left: stated and measured errors agree, and the interval holds."""
