@@ -131,7 +131,7 @@ def parse_question(call: Call, facts: TableFacts) -> TableQuestion:
     notes = (note, capped) if facts.rows > 1 else (note,)
     of_groups = options.privacy == "group" or options.group_epsilons is not None
     sizes = read_groups(options) if of_groups else ()
-    question = Question.of(statistic, options, facts.neighbors, sizes, column or "")
+    question = Question.of(statistic, options, facts.neighbors, sizes, (column or "", facts.name))
     among: Literal["no", "also", "alone"] = "also" if facts.preference in rows_by else "no"
     among = "alone" if rows_by == {facts.preference} else among
     told = question, column, where, by, notes, options

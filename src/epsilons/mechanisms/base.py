@@ -86,18 +86,14 @@ class Mechanism(ABC):
     #: The families of statistics that it serves, and which of their statistics if not all.
     families: ClassVar[tuple[str, ...]] = ("linear", "ratio", "variance", "regression", "order", "quantiles", "choice")
     statistics: ClassVar[tuple[str, ...] | None] = None
-    #: What to say where it serves something else: "it serves counts and order statistics".
-    serves_only: ClassVar[str] = ""
-    #: Whether it needs to know how many values there are.
-    needs_public_count: ClassVar[bool] = False
-    #: One short clause on what it does, for plans.
-    gist: ClassVar[str] = ""
+    serves_only: ClassVar[str] = ""  # what to say where it serves something else: "it serves counts"
+    needs_public_count: ClassVar[bool] = False  # whether it needs to know how many values there are
+    gist: ClassVar[str] = ""  # one short clause on what it does, for plans
     #: Which kind of privacy it gives, and what must be said of it.
     privacy: ClassVar[str] = "personalized"
     kind: ClassVar[str] = PERSONALIZED
     caveats: ClassVar[tuple[str, ...]] = ()
-    #: Whether an absent person stands at a fixed public value, so that "replace" implies "absent".
-    imputes: ClassVar[bool] = False
+    imputes: ClassVar[bool] = False  # whether who is absent stands at a public value: "replace" implies "absent"
     bounded_range: ClassVar[bool] = False  # whether order statistics come from exponential mechanisms alone
 
     def refuses(self, question: Question, levels: Levels) -> str | None:
@@ -122,6 +118,10 @@ class Mechanism(ABC):
     def worst_error(self, question: Question, levels: Levels) -> float | None:
         """That error for the worst values people could have, however these relate to their preferences."""
         return None
+
+    def predict_if(self, truth: Question, question: Question, levels: Levels) -> float | None:
+        """The error of an answer that is planned by a question's guesses, if those of another one are true."""
+        return find_error(self, truth, levels)
 
     @abstractmethod
     def draw(self, question: Question, people: People, entropy: Entropy) -> Answer:
@@ -194,6 +194,10 @@ class Weighing(Mechanism):
     def worst_error(self, question: Question, levels: Levels) -> float | None:
         return FAMILIES[question.statistic.family].worst_error(question, levels, weighting_of(self, question, levels))
 
+    def predict_if(self, truth: Question, question: Question, levels: Levels) -> float | None:
+        accuracy, made = FAMILIES[question.statistic.family], weighting_of(self, question, levels)
+        return (accuracy.worst_error if math.isinf(truth.assume) else accuracy.predict_error)(truth, levels, made)
+
     def condition(self, question: Question, levels: Levels, answer: Answer | None = None) -> str:
         """Where everyone has the same weight, it does not matter who chose which level."""
         weighting, statistic = weighting_of(self, question, levels), question.statistic
@@ -230,14 +234,6 @@ class Weighing(Mechanism):
 
     def noisy_sums(self, question: Question, people: People) -> NoisySums | None:
         return question.statistic.noisy_sums(question, weighting_of(self, question, people.levels), people)
-
-
-def tell_loss(question: Question, nano: int | Fraction) -> str:
-    """A loss as people pay for it, whatever share of their grants that is: an epsilon, or a rho."""
-    rate, whole = question.rate, math.ceil(nano)
-    if rate is None:
-        return f"{float(nano) / NANO:.4g}"
-    return f"a rho of {(rate.cost(whole) or 0) / rate.measure.one:.4g}"
 
 
 # What is worked out about a roster ---------------------------------------------------------------------------------

@@ -88,9 +88,11 @@ class BudgetPlan(Shown):
         ]
         head = ("questions", "share of each", "count, pure", "count, zcdp", "mean, pure", "mean, zcdp")
         of_what = f"of {self.column}" if self.column else "as a part of the width of its bounds"
+        of_width, (share, mean) = "" if self.column else " of it", (self.assume * part for _, part in (_COUNT, _MEAN))
         notes = [
             f"Expected error of a count of people and of a mean {of_what}, if all questions are alike,",
-            f"everyone has a value, and no level lies further than {self.assume:g} spreads from everyone's.",
+            f"everyone has a value, and no level's expected share is further than {show(share)} from everyone's,",
+            f"nor its mean further than {show(mean * self.width)}{of_width}.",
             f"pure: epsilons add up. zcdp: (epsilon, {self.delta:g}) for everyone, with Gaussian noise.",
             f"For {self.questions:,} questions {self.best} accounts are better; the share of each is {self.share:.4g}.",
             tell_planned(self.planned),

@@ -502,6 +502,27 @@ def test_what_is_no_question_is_refused_in_one_shape(here: Gateway, held: dict[s
     assert charged(here) == before
 
 
+def test_only_a_release_that_tells_a_relation_of_everyone_is_taken_for_one(here: Gateway, held: dict[str, str]) -> None:
+    """What levels tell of a part of the rows, or of a median, is no distance of everyone's means."""
+    mean = {"column": "wage", "bounds": [0, 100], "share": 0.01}
+    mixed = {**mean, "mechanism": "mixed"}
+    others: list[tuple[str, dict[str, Any]]] = [
+        ("mean", {"where": "age >= 1"}),
+        ("sum", {"where": "age >= 1"}),
+        ("sum", {"by": {"region": ["north", "south"]}}),
+        ("median", {"missing": "center"}),
+    ]
+    for place, (name, more) in enumerate(others):
+        asked = {"statistic": name, "arguments": {**mixed, **more}}
+        found = here("POST", ASK, asked, held["analyst"], f"no-relation-{place}").document["release"]
+        before, assume = charged(here), {"assume": {"relation": found["number"]}, "missing": "center"}
+        for way in ("ask", "plan"):
+            body = {"statistic": "mean", "arguments": {**mean, **assume}}
+            seen = here("POST", f"/v1/datasets/wages/{way}", body, held["analyst"], f"taken-{place}")
+            assert "found no relation" in refused(seen, 422)["title"]
+        assert charged(here) == before
+
+
 def test_an_error_is_the_same_on_the_other_side() -> None:
     hint = ("try ", eps.errors.Argument("bounds", (0, 100)), " or ", eps.errors.Argument("by", {"a": [1, ...]}))
     for error in (

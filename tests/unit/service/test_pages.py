@@ -557,7 +557,9 @@ def test_pages_say_when_an_error_is_expected_as_answers_do(here: Gateway, held: 
     assert '<p class="soft">however preferences and values relate.</p>' in page
     move = {**question, "from": "standard", "to": "open", "part": "50", "mechanism": "auto"}
     change = unescape(look(here, "/steward/pay/what-if", held["steward"], **move))
-    assert f"expected {holds(here.app.holdings['pay'].people.plan('mean', 'wage', share=0.01).assumption)}." in change
+    held = holds(here.app.holdings["pay"].people.plan("mean", "wage", share=0.01).assumption)
+    assert f"expected {held}." in change
+    assert f'alt="Predicted errors before and after the change, {held}. ' in change
 
 
 def test_budgets_over_time_are_what_the_ledger_says(here: Gateway, held: dict[str, str]) -> None:
@@ -593,6 +595,7 @@ def test_charts_are_drawn_by_several_threads_and_leave_nobody_s_style_behind(
     for one in threads:
         one.join()
     assert len({one.address for one in drawn}) == 1
+    assert f", with 95% intervals, {holds(release.assumption)}. " in drawn[0].alt
     assert dict(matplotlib.rcParams) == before
     assert "matplotlib.pyplot" not in sys.modules or not sys.modules["matplotlib.pyplot"].get_fignums()
 
