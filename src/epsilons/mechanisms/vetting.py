@@ -25,7 +25,7 @@ _vetted: dict[tuple[Any, Any, str, bool], bool] = {}
 
 
 def is_vetted(kind: Any, question: Question, own: bool) -> bool:
-    """Whether "auto" may choose a mechanism for a question where one of them is from outside; an `own` statistic is not."""
+    """Whether "auto" may choose a mechanism for a question where one of them is from outside; `own`: not the latter."""
     if question.measure.delta is not None and question.statistic.loss_factor != ANY_LOSS:
         return False
     statistic, neighbors = question.statistic, question.neighbors
