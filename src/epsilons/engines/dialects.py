@@ -30,9 +30,9 @@ _ENCODINGS = (
 )  # fmt: skip
 #: What Excel writes before the names, for itself.
 SEP_LINE = re.compile(rb"sep=([,;|\t])\r?\n", re.IGNORECASE)
-#: A sign of thousands that stands elsewhere: 1.5 is then not 15, nor .500 or 1234.567 a whole number. Lakhs
-#: (1,00,000) are as good as thousands.
-_MISPLACED = "(^|[^0-9]|[0-9]{{4}}){0}|{0}([0-9]?([^0-9]|$)|[0-9]{{2}}([^0-9{0}]|$)|[0-9]{{4}})"
+#: A sign of thousands that stands elsewhere: 1.5 is then not 15, nor .500 or 1234.567 a whole number, nor 1,234.567 a
+#: little more than one, since none comes after the decimal sign. Lakhs (1,00,000) are as good as thousands.
+_MISPLACED = "(^|[^0-9]|[0-9]{{4}}){0}|{0}([0-9]?([^0-9]|$)|[0-9]{{2}}([^0-9{0}]|$)|[0-9]{{4}})|{1}.*{0}"
 _THOUSANDS = (".", ",", " ", "'", "’", "\N{NO-BREAK SPACE}", "\N{NARROW NO-BREAK SPACE}")
 _CODES = re.compile(r"%(.)", re.DOTALL)
 _DAY, _CLOCK = ({"d", "m", "Y"}, {"d", "m", "y"}), {"H", "I", "p", "M", "S", "f"}
@@ -151,7 +151,7 @@ class Dialect:
             plain = exp.Replace(this=plain.copy(), **pair)
         if not self.thousands:
             return plain
-        misplaced = exp.Literal.string(_MISPLACED.format(re.escape(self.thousands)))
+        misplaced = exp.Literal.string(_MISPLACED.format(*map(re.escape, (self.thousands, self.decimal))))
         found = exp.RegexpLike(this=tree.copy(), expression=misplaced)
         return exp.Case(ifs=[exp.If(this=exp.Not(this=found), true=plain)])
 

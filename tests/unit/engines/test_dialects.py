@@ -69,6 +69,8 @@ def test_a_german_file(tmp_path: Path) -> None:
         (",", ".", "1.2345", None), (",", ".", "-1.234,5", -1234.5), (",", ".", "1.234.56", None),
         (",", ".", "1.", None), (".", ",", "12,5", None), (".", ",", "1,00,000", 100000.0), (".", "'", "1'23", None),
         (",", " ", " 1 234,5 ", 1234.5), (",", " ", "1 23", None),
+        # Nor is it there once the decimal sign was: these are thousands where the other sign is the decimal one.
+        (",", ".", "1,234.567", None), (".", ",", "1.234,567", None), (".", " ", "1.234 567", None),
     ],
 )  # fmt: skip
 def test_numbers(tmp_path: Path, sign: str, thousands: str, text: str, number: float | None) -> None:
