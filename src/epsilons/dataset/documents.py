@@ -147,7 +147,8 @@ class Asked:
             return _read(value)
         number, people = value["relation"], self._people
         try:
-            release = StoredAnswers.of(people.ledger, number, people._registry.dataset)[number]
+            found = StoredAnswers.of(people.ledger, number, people._registry.dataset) if type(number) is int else {}
+            release = found.get(number)
         except LedgerError:
             release = None
         return Relation.bought_by(release)
