@@ -104,8 +104,7 @@ class Dialect:
 
     def __post_init__(self) -> None:
         object.__setattr__(self, "encoding", _find_encoding(self.encoding) or self.encoding)
-        sign = next((sign for sign, word in SEPARATORS.items() if word == self.separator), self.separator)
-        object.__setattr__(self, "separator", sign)
+        object.__setattr__(self, "separator", _find_sign(self.separator))
 
     def cast(self, tree: exp.Expr, kind: str) -> exp.Expr:
         """A text cell in its declared type, or null. Casts round fractions to whole numbers: those are null here."""
@@ -208,6 +207,16 @@ def _is_format(text: Any, clock: bool) -> bool:
     days = {code for code in codes if code in "dmYy"}
     allowed = len(set(codes)) == len(codes) and (set(codes) - days) <= (_CLOCK if clock else set())
     return text == "" or (days in _DAY and allowed and text.count("%") == len(codes))
+
+
+def _find_sign(separator: str) -> str:
+    """Of a separator by its name."""
+    return next((sign for sign, word in SEPARATORS.items() if word == separator), separator)
+
+
+def as_settled(given: Mapping[str, str] | None) -> dict[str, str]:
+    """A dialect that was checked, as it is registered: a separator by its name is the same as by its sign."""
+    return {part: _find_sign(said) if part == "separator" else said for part, said in (given or {}).items()}
 
 
 def _find_encoding(name: Any) -> str | None:

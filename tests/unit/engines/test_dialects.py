@@ -14,6 +14,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from sqlglot import exp
 
+import epsilons as eps
 from epsilons.engines.base import UNREAD, open_table
 from epsilons.engines.dialects import KNOWN, SEPARATORS, Dialect
 from epsilons.engines.duckdb import DuckDB
@@ -369,3 +370,15 @@ def test_no_cell_of_a_sheet_decides_what_becomes_of_another(tmp_path: Path, cell
         seen.append([row for row in read(path, types=TYPES, dialect={"dates": "%d.%m.%Y"}) if row[0] != "x"])
     assert len(seen[0]) == 30
     assert all(one == seen[0] for one in seen)
+
+
+def test_a_separator_by_its_name_is_registered_as_its_sign(tmp_path: Path) -> None:
+    """A file that says `semicolon` from now on is no other version, whose questions would be charged anew."""
+    (path := tmp_path / "people.csv").write_text("id;wage\n1;5\n2;7\n")
+    settled: dict[str, Any] = {"name": "people", "person": "id", "preferences": 1.0, "types": {"wage": "int"}}
+    settled |= {"ledger": f"sqlite:///{tmp_path}/p.ledger", "bounds": {"wage": (0, 10)}}
+    eps.Dataset.register(str(path), dialect={"separator": ";"}, **settled).close()
+    with eps.Dataset.register(str(path), dialect={"separator": "semicolon"}, **settled) as people:
+        assert people.enrolment is not None
+        assert people.enrolment.settled == ()
+        assert people.describe().version == "1"
