@@ -147,8 +147,8 @@ class Asked:
             return _read(value)
         number, people = value["relation"], self._people
         try:
-            found = StoredAnswers.of(people.ledger, number, people._registry.dataset) if type(number) is int else {}
-            release = found.get(number)
+            known = type(number) is int
+            release = StoredAnswers.of(people.ledger, number, people._registry.dataset)[number] if known else None
         except LedgerError:
             release = None
         return Relation.bought_by(release)
