@@ -147,7 +147,8 @@ class Asked:
             return _read(value)
         number, people = value["relation"], self._people
         try:
-            release = StoredAnswers.of(people.ledger, number, people._registry.dataset)[number]
+            known = type(number) is int
+            release = StoredAnswers.of(people.ledger, number, people._registry.dataset)[number] if known else None
         except LedgerError:
             release = None
         return Relation.bought_by(release)

@@ -143,6 +143,8 @@ _SETTLED = {
     # Only of what has no label of the steward's.
     "version": ("version", "its questions are new ones, and charged"),
 }
+#: What earlier releases did not ask, and went by.
+_UNASKED = {"questions": DEFAULT_QUESTIONS}
 #: Longer lists are counted.
 _FEW = 8
 
@@ -153,7 +155,7 @@ def tell_changes(before: Mapping[str, Any], after: Mapping[str, Any]) -> Iterato
     What either of them does not know is left out: earlier releases settled less, and a frame has no path.
     """
     for name, (called, follows) in _SETTLED.items():
-        was, now = before.get(name), after.get(name)
+        was, now = before.get(name, _UNASKED.get(name) if "person" in before else None), after.get(name)
         if was is None or now is None or was == now:
             continue
         if isinstance(was, Mapping):

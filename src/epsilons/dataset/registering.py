@@ -22,6 +22,7 @@ from epsilons.dataset.registry import Registry, read_epsilons
 from epsilons.dataset.rows import Preparation, find_cohorts, follow, prepare, stage
 from epsilons.dataset.snapshot import open_snapshot, remove_snapshot, sweep_snapshots, write_snapshot
 from epsilons.engines.base import TEXT, Column, Engine, Schema, open_table
+from epsilons.engines.dialects import as_settled
 from epsilons.errors import Argument, DataError, EpsilonsError, LedgerError, PreferenceError, Text
 from epsilons.ledger.checks import check_terms
 from epsilons.ledger.consent import PUBLIC_CODE
@@ -126,7 +127,7 @@ class Declared:
             "origin": find_origin(source, self.engine in (None, "duckdb")),
             "table": self.table,
             "types": dict(self.types or {}),
-            "dialect": dict(self.dialect or {}),
+            "dialect": as_settled(self.dialect),
             **tell_preferences(wishes, schema),
             **({} if self.renews is None else {"renews": check_renews(self.renews, wishes.levels)}),
         }
@@ -139,7 +140,7 @@ class Declared:
         stated = [[os.path.realpath(path), os.stat(path).st_size, os.stat(path).st_mtime_ns] for path in files]
         if began is not None and any(os.stat(path).st_mtime_ns >= began for path in files):
             return None
-        written = {"dialect": dict(self.dialect)} if self.dialect else {}
+        written = {"dialect": as_settled(self.dialect)} if self.dialect else {}
         return {"files": stated, "types": dict(self.types or {}), "table": self.table, **written} if stated else None
 
 

@@ -30,9 +30,9 @@ _ENCODINGS = (
 )  # fmt: skip
 #: What Excel writes before the names, for itself.
 SEP_LINE = re.compile(rb"sep=([,;|\t])\r?\n", re.IGNORECASE)
-#: A sign of thousands that stands elsewhere: 1.5 is then not 15, nor .500 or 1234.567 a whole number. Lakhs
-#: (1,00,000) are as good as thousands.
-_MISPLACED = "(^|[^0-9]|[0-9]{{4}}){0}|{0}([0-9]?([^0-9]|$)|[0-9]{{2}}([^0-9{0}]|$)|[0-9]{{4}})"
+#: A sign of thousands that stands elsewhere: 1.5 is then not 15, nor .500 or 1234.567 a whole number, nor 1,234.567 a
+#: little more than one, since none comes after the decimal sign. Lakhs (1,00,000) are as good as thousands.
+_MISPLACED = "(^|[^0-9]|[0-9]{{4}}){0}|{0}([0-9]?([^0-9]|$)|[0-9]{{2}}([^0-9{0}]|$)|[0-9]{{4}})|{1}.*{0}"
 _THOUSANDS = (".", ",", " ", "'", "’", "\N{NO-BREAK SPACE}", "\N{NARROW NO-BREAK SPACE}")
 _CODES = re.compile(r"%(.)", re.DOTALL)
 _DAY, _CLOCK = ({"d", "m", "Y"}, {"d", "m", "y"}), {"H", "I", "p", "M", "S", "f"}
@@ -104,8 +104,7 @@ class Dialect:
 
     def __post_init__(self) -> None:
         object.__setattr__(self, "encoding", _find_encoding(self.encoding) or self.encoding)
-        sign = next((sign for sign, word in SEPARATORS.items() if word == self.separator), self.separator)
-        object.__setattr__(self, "separator", sign)
+        object.__setattr__(self, "separator", _find_sign(self.separator))
 
     def cast(self, tree: exp.Expr, kind: str) -> exp.Expr:
         """A text cell in its declared type, or null. Casts round fractions to whole numbers: those are null here."""
@@ -151,7 +150,7 @@ class Dialect:
             plain = exp.Replace(this=plain.copy(), **pair)
         if not self.thousands:
             return plain
-        misplaced = exp.Literal.string(_MISPLACED.format(re.escape(self.thousands)))
+        misplaced = exp.Literal.string(_MISPLACED.format(*map(re.escape, (self.thousands, self.decimal))))
         found = exp.RegexpLike(this=tree.copy(), expression=misplaced)
         return exp.Case(ifs=[exp.If(this=exp.Not(this=found), true=plain)])
 
@@ -208,6 +207,16 @@ def _is_format(text: Any, clock: bool) -> bool:
     days = {code for code in codes if code in "dmYy"}
     allowed = len(set(codes)) == len(codes) and (set(codes) - days) <= (_CLOCK if clock else set())
     return text == "" or (days in _DAY and allowed and text.count("%") == len(codes))
+
+
+def _find_sign(separator: str) -> str:
+    """Of a separator by its name."""
+    return next((sign for sign, word in SEPARATORS.items() if word == separator), separator)
+
+
+def as_settled(given: Mapping[str, str] | None) -> dict[str, str]:
+    """A dialect that was checked, as it is registered: a separator by its name is the same as by its sign."""
+    return {part: _find_sign(said) if part == "separator" else said for part, said in (given or {}).items()}
 
 
 def _find_encoding(name: Any) -> str | None:

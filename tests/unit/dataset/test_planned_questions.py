@@ -11,6 +11,7 @@ import pytest
 
 import epsilons as eps
 from epsilons.dataset.documents import Asked, read_facts, write_facts
+from epsilons.dataset.registering import Declared
 from epsilons.errors import BudgetExceeded, LedgerError, PlanError
 from epsilons.service.pages.asking import list_choices, read_question
 
@@ -130,6 +131,27 @@ def test_another_number_is_settled_anew_and_said(tmp_path: Path) -> None:
         assert people.mean("wage").charges == {0.8: 0.01}
     with eps.Dataset.open("wages", ledger=where["ledger"]) as people:
         assert people.budget().questions == 80
+
+
+def test_a_registration_of_an_earlier_release_went_by_ten(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    where: dict[str, Any] = {"ledger": f"sqlite:///{tmp_path}/p.ledger", **SETTLED}
+    settle = Declared.about
+    with monkeypatch.context() as earlier:
+        earlier.setattr(Declared, "about", lambda *given: {k: v for k, v in settle(*given).items() if k != "questions"})
+        eps.Dataset.register(TABLE, version="1", **where).close()
+    with eps.Dataset.open("wages", ledger=where["ledger"]) as people:
+        assert people.budget().questions == 10
+    with eps.Dataset.register(TABLE, version="2", questions=40, **where) as people:
+        assert people.enrolment is not None
+        assert "questions 10 → 40; those that name no share are new ones, and charged" in people.enrolment.settled
+
+
+def test_of_a_new_dataset_nothing_was_settled_before(tmp_path: Path) -> None:
+    where: dict[str, Any] = {"ledger": f"sqlite:///{tmp_path}/p.ledger", **SETTLED}
+    eps.Dataset.register(TABLE, **where).close()
+    with eps.Dataset.register(TABLE, questions=40, **{**where, "name": "others"}) as people:
+        assert people.enrolment is not None
+        assert not any("questions" in told for told in people.enrolment.settled)
 
 
 def test_a_dataset_file_declares_it(tmp_path: Path) -> None:

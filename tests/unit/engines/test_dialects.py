@@ -14,6 +14,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from sqlglot import exp
 
+import epsilons as eps
 from epsilons.engines.base import UNREAD, open_table
 from epsilons.engines.dialects import KNOWN, SEPARATORS, Dialect
 from epsilons.engines.duckdb import DuckDB
@@ -69,6 +70,8 @@ def test_a_german_file(tmp_path: Path) -> None:
         (",", ".", "1.2345", None), (",", ".", "-1.234,5", -1234.5), (",", ".", "1.234.56", None),
         (",", ".", "1.", None), (".", ",", "12,5", None), (".", ",", "1,00,000", 100000.0), (".", "'", "1'23", None),
         (",", " ", " 1 234,5 ", 1234.5), (",", " ", "1 23", None),
+        # Nor is it there once the decimal sign was: these are thousands where the other sign is the decimal one.
+        (",", ".", "1,234.567", None), (".", ",", "1.234,567", None), (".", " ", "1.234 567", None),
     ],
 )  # fmt: skip
 def test_numbers(tmp_path: Path, sign: str, thousands: str, text: str, number: float | None) -> None:
@@ -367,3 +370,15 @@ def test_no_cell_of_a_sheet_decides_what_becomes_of_another(tmp_path: Path, cell
         seen.append([row for row in read(path, types=TYPES, dialect={"dates": "%d.%m.%Y"}) if row[0] != "x"])
     assert len(seen[0]) == 30
     assert all(one == seen[0] for one in seen)
+
+
+def test_a_separator_by_its_name_is_registered_as_its_sign(tmp_path: Path) -> None:
+    """A file that says `semicolon` from now on is no other version, whose questions would be charged anew."""
+    (path := tmp_path / "people.csv").write_text("id;wage\n1;5\n2;7\n")
+    settled: dict[str, Any] = {"name": "people", "person": "id", "preferences": 1.0, "types": {"wage": "int"}}
+    settled |= {"ledger": f"sqlite:///{tmp_path}/p.ledger", "bounds": {"wage": (0, 10)}}
+    eps.Dataset.register(str(path), dialect={"separator": ";"}, **settled).close()
+    with eps.Dataset.register(str(path), dialect={"separator": "semicolon"}, **settled) as people:
+        assert people.enrolment is not None
+        assert people.enrolment.settled == ()
+        assert people.describe().version == "1"

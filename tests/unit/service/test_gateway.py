@@ -523,6 +523,23 @@ def test_only_a_release_that_tells_a_relation_of_everyone_is_taken_for_one(here:
         assert charged(here) == before
 
 
+def test_a_relation_goes_by_the_number_of_its_release_as_a_number(here: Gateway, held: dict[str, str]) -> None:
+    """A database takes a text of digits for the number; what was found under it was looked for as the text."""
+    mean = {"column": "wage", "bounds": [0, 100], "share": 0.01, "missing": "center"}
+    bought = {"statistic": "mean", "arguments": {**mean, "mechanism": "mixed", "assume": "unrelated"}}
+    number = here("POST", ASK, bought, held["analyst"], "bought").document["release"]["number"]
+    before = charged(here)
+    for place, written in enumerate((str(number), float(number))):
+        body = {"statistic": "mean", "arguments": {**mean, "assume": {"relation": written}}}
+        for way in ("ask", "plan"):
+            seen = here("POST", f"/v1/datasets/wages/{way}", body, held["analyst"], f"written-{place}")
+            assert seen.status == 422, seen.body
+    assert charged(here) == before
+    asked = {"statistic": "mean", "arguments": {**mean, "assume": {"relation": number}}}
+    told = here("POST", ASK, asked, held["analyst"], "told")
+    assert "as was found by release" in told.document["release"]["assumption"]
+
+
 def test_an_error_is_the_same_on_the_other_side() -> None:
     hint = ("try ", eps.errors.Argument("bounds", (0, 100)), " or ", eps.errors.Argument("by", {"a": [1, ...]}))
     for error in (
