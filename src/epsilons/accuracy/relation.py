@@ -24,7 +24,8 @@ from epsilons.noise.entropy import working_precision
 SUSPICIOUS = 0.01
 #: How much less, or more, than they are is taken for bounds on what is found by bisection.
 _SLACK = 1e-6
-
+#: A variance that is no more than rounding leaves of 0.
+_NOTHING = 1e-150
 
 #: What a relation speaks of.
 WHOLE = "A relation is about everyone, each with one value."
@@ -224,15 +225,16 @@ class Relation(Shown):
 
         With normal errors it is chi-square with k-1 degrees of freedom; Laplace noise has heavier tails (excess
         kurtosis 3), so a gamma curve with the right mean and variance, 2(k-1) + sum of the answers' excess kurtosis,
-        takes its place.
+        takes its place. Public people of whom nobody counts vary by nothing, and tell nothing.
         """
-        degrees = len(self.levels) - 1
+        levels = [row for row in self.levels if row.variance > _NOTHING]
+        degrees = len(levels) - 1
         if degrees < 1:
             return 1.0
-        precision = np.array([1 / row.variance for row in self.levels])
-        means = np.array([row.answer for row in self.levels])
+        precision = np.array([1 / row.variance for row in levels])
+        means = np.array([row.answer for row in levels])
         statistic = float(precision @ (means - precision @ means / precision.sum()) ** 2)
-        noisiness = np.array([2 * row.noise_scale**2 / row.variance for row in self.levels])
+        noisiness = np.array([2 * row.noise_scale**2 / row.variance for row in levels])
         variance = 2 * degrees + 3 * float((noisiness * (1 - precision / precision.sum())) ** 2 @ np.ones(degrees + 1))
         return _gamma_tail(degrees**2 / variance, statistic * degrees / variance)
 

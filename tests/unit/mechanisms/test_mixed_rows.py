@@ -249,3 +249,16 @@ def test_an_interval_of_ones_allows_for_the_share_from_which_related_levels_led_
         return replace(release, models=(replace(bar, bound=bound),))  # type: ignore[type-var,call-arg]
 
     assert measure(setting, 60, 3, asked, forget).held.sum() < 53
+
+
+@pytest.mark.parametrize("assume", ["unrelated", 0.3])
+def test_public_people_of_whom_nobody_counts_say_nothing_of_what_is_assumed(assume: Any) -> None:
+    """They have no noise and vary by nothing: that is no certainty, and no fault after the charge."""
+    chosen = ["strict"] * 5 + ["open"] * 4 + ["public"] * 3
+    levels = {"strict": 0.5, "open": 3.0, "public": eps.PUBLIC}
+    table = pa.table({"id": range(12), "x": [float(37 * i % 100) for i in range(12)], "chosen": chosen})
+    preferences = eps.Preferences.from_levels("chosen", levels)
+    people = eps.Dataset(table, person="id", preferences=preferences, ledger="memory")
+    given = {"bounds": (0, 100), "where": "x > 200", "mechanism": "mixed", "assume": assume}
+    found = [people.mean("x", **given, share=0.05, entropy=seeded(seed)) for seed in range(6)]
+    assert all(one.assumption for one in found)
