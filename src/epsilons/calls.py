@@ -76,12 +76,12 @@ def plan_signature(front: str, returns: Any) -> inspect.Signature:
     return make_signature(listed, returns, bound=True, rest="arguments")
 
 
-def query_signature(returns: Any, share: float | None = None) -> inspect.Signature:
+def query_signature(returns: Any, share: bool = False) -> inspect.Signature:
     """Of `sql`: the query, public facts about its columns, and the options of every statistic it maps to."""
     pairs = Mapping[str, tuple[float, float]] | None
     listed = [
         Parameter("query", str, None, "One SELECT.", positional=True, required=True),
-        *([] if share is None else [Parameter("share", float, share, "For all aggregates together.")]),
+        *([Parameter("share", float | None, None, "For all aggregates together.")] if share else []),
         Parameter("bounds", pairs, None, "Public bounds of the columns."),
         Parameter("keys", Mapping[str, Sequence[Hashable]] | None, None, "The groups of the columns of GROUP BY."),
         *options_of(QUERIES).values(),

@@ -108,7 +108,7 @@ def plot_plan(
             label, width = (f"{name} (best)", 3.0) if name == best else (name, 1.6)
             axes.plot(*zip(*finite, strict=True), **pick_line(name), label=label, linewidth=width)
     axes.set(yscale="log", ylabel="predicted error (RMSE)", xlabel="share of each person's budget that is spent")
-    axes.set_title(f"What an answer costs: {title}")
+    axes.set_title(f"What an answer costs: {title}", wrap=True)  # a condition may be longer than the picture is wide
     axes.grid(alpha=0.3, which="both")
     axes.legend(frameon=False)
     return axes
@@ -227,7 +227,8 @@ def plot_answer(
             axes.plot(interval, (place, place), color=color, linewidth=5, alpha=0.55, solid_capstyle="round")
         axes.plot(value, place, "o", color=color, markersize=9)
     axes.set_yticks(range(len(names)), names)
-    axes.set(ylim=(len(names) - 0.5, -0.5), xlabel=label)
+    axes.set(ylim=(len(names) - 0.5, -0.5))
+    axes.set_xlabel(label, wrap=True)
     axes.margins(x=0.08)
     axes.tick_params(axis="y", length=0)
     axes.xaxis.set_major_formatter("{x:,.6g}")
@@ -236,16 +237,17 @@ def plot_answer(
 
 
 def plot_change(
-    names: Sequence[str], before: Sequence[float], after: Sequence[float], axes: Axes | None = None
+    names: Sequence[str], before: Sequence[float], after: Sequence[float], held: str, axes: Axes | None = None
 ) -> Axes:
-    """Draw errors before and after a change, mechanism by mechanism."""
+    """Draw errors before and after a change, mechanism by mechanism; `held` says when they are expected."""
     axes = new_axes(8, 0.5 * len(names) + 1.5) if axes is None else axes
     for place, (name, one, other) in enumerate(zip(names, before, after, strict=True)):
         axes.plot((one, other), (place, place), color=pick_color(name), linewidth=2.5, alpha=0.55)
         axes.plot(one, place, "o", color=pick_color(name), markersize=9, fillstyle="none", markeredgewidth=2)
         axes.plot(other, place, "o", color=pick_color(name), markersize=9)
     axes.set_yticks(range(len(names)), names)
-    axes.set(ylim=(len(names) - 0.5, -0.5), xscale="log", xlabel="predicted error: ring now, dot after the change")
+    axes.set(ylim=(len(names) - 0.5, -0.5), xscale="log")
+    axes.set_xlabel(f"predicted error: ring now, dot after the change\n{held}", wrap=True)
     from matplotlib.ticker import LogLocator, NullLocator
 
     axes.xaxis.set_major_locator(LogLocator(subs=(1, 2, 5)))  # errors of one question are seldom far apart

@@ -207,15 +207,37 @@ def test_init_asks_for_the_columns_of_json_lines(
     home: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
     (home / "a.jsonl").write_text('{"id": "007"}\n{"id": "008", "wage": 5, "privacy": "public"}\n')
-    type_in(
-        monkeypatch, "", "id wage", "wage=money", "id=text wage=float, privacy=text", "public=public", "public", "", ""
-    )
+    columns = ["id wage", "wage=money", "wage=float", "id=text wage=float, privacy=text"]
+    type_in(monkeypatch, "", *columns, "public=public", "public", "", "")
     assert main(["init", "a.jsonl", "--person", "id", "--preferences", "privacy"]) == 0, capsys.readouterr().err
-    assert "Unknown type 'money' of column 'wage'." in capsys.readouterr().err
+    told = capsys.readouterr().err
+    assert "Unknown type 'money' of column 'wage'." in told
+    assert "Column 'id' is not among them. It was named before." in told
     made = tomllib.loads((home / "people.toml").read_text())
     assert made["types"] == {"id": "text", "wage": "float", "privacy": "text"}
     assert made["preferences"]["default"] == "public"
     assert main(["register", "people.toml"]) == 0
+
+
+def test_a_column_of_epsilons_needs_no_levels(
+    home: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    (home / "a.csv").write_text("id;wage;wish\n" + "".join(f"{i};{i};0,{1 + i % 2}\n" for i in range(40)))
+    given = ["init", "a.csv", "--person", "id", "--preferences", "wish", "--version", "1"]
+    assert main(given) != 0
+    assert "--level strict=0.05 --level open=1, or --type wish=float for one of epsilons" in capsys.readouterr().err
+    assert main([*given, "--type", "wish=float", "--yes"]) == 0
+    (home / "people.toml").rename(home / "typed.toml")
+    type_in(monkeypatch, "", "float", "numbers", "0,40", "")
+    assert main(given) == 0, capsys.readouterr().err
+    for made in ("people.toml", "typed.toml"):
+        assert tomllib.loads((home / made).read_text())["types"]["wish"] == "float"
+        assert tomllib.loads((home / made).read_text())["preferences"] == {"column": "wish"}
+    assert main(["register", "people.toml"]) == 0, capsys.readouterr().err
+    capsys.readouterr()
+    assert main(["check", "people.toml", "--json"]) == 0
+    told = json.loads(capsys.readouterr().out)
+    assert [level["epsilon"] for level in told["levels"]] == [0.1, 0.2]
 
 
 def test_init_asks_about_many_columns_at_once(
@@ -249,6 +271,19 @@ def test_init_asks_again_how_a_file_is_written_where_that_cannot_be(
     assert (made["dialect"], made["bounds"]) == (written, {"wage": [0, 2000]})
 
 
+def test_init_asks_again_how_a_file_is_written_where_it_has_not_the_columns_that_were_named(
+    home: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    (home / "a.csv").write_text(lines(";", spell(True, "%d.%m.%Y")))
+    first, again = ["no", "|", "", "", ".", "", ""], [";", "", "", "", ""]
+    type_in(monkeypatch, *first, *again, "float", "date", "", "", "0,2000", "")
+    given = ["--person", "id", "--preferences", "privacy", "--level", "public=public"]
+    assert main(["init", "a.csv", *given]) == 0, capsys.readouterr().err
+    assert "There is no column 'id'." in capsys.readouterr().err
+    made = tomllib.loads((home / "people.toml").read_text())
+    assert made["dialect"] == {"separator": ";", "decimal": ",", "thousands": ".", "dates": "%d.%m.%Y"}
+
+
 def test_init_proposes_tabs_by_a_file_s_name(
     home: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
@@ -267,7 +302,7 @@ def test_init_proposes_tabs_by_a_file_s_name(
     [
         ["--level", "strict=much"], ["--level", "strict"], ["--public", "nowhere"], ["--person", "nowhere"],
         ["--preferences", "nowhere"], ["--delta", "2"], ["--level", "strict=1", "--renews", "open=year"],
-        ["--bounds", "nowhere=0,1"],
+        ["--bounds", "nowhere=0,1"], ["--out", "nowhere/people.toml"],
     ],
 )  # fmt: skip
 def test_init_asks_nothing_before_what_was_said_can_be(
@@ -278,6 +313,17 @@ def test_init_asks_nothing_before_what_was_said_can_be(
     assert main(["init", "a.csv", *wrong]) != 0
     assert "What does" not in capsys.readouterr().err
     assert not (home / "people.toml").exists()
+
+
+def test_what_cannot_be_by_the_types_is_refused_before_the_rest_is_asked(
+    home: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    (home / "a.csv").write_text(lines(",", spell(False, "%Y-%m-%d")))
+    given = ["init", "a.csv", "--person", "id", "--preferences", "privacy"]
+    for wrong in (["--public", "wage"], ["--bounds", "town=0,1", "--type", "town=text"]):
+        type_in(monkeypatch, "", *(["float", "", "", ""] if "--public" in wrong else []))
+        assert main([*given, *wrong]) != 0
+        assert "Levels as the column names them" not in capsys.readouterr().err
 
 
 def test_levels_are_asked_again_where_one_is_to_be_renewed_that_is_not_there(
@@ -344,6 +390,14 @@ def test_init_off_a_terminal_writes_what_it_knows_and_says_what_it_does_not(
         assert main([*given, "--force", *more]) == 0
         assert "Guessed" not in capsys.readouterr().err
         assert tomllib.loads((home / "people.toml").read_text())["dialect"] == wanted
+
+
+def test_flags_of_a_dialect_are_the_words_that_are_answers(home: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    (home / "a.csv").write_text(lines("\t", spell(False, "%Y-%m-%d")))
+    parts = ["separator=tab", "thousands=none", "dates=2026-12-31"]
+    register_and_ask("a.csv", [*TYPED, *(flag for part in parts for flag in ("--dialect", part))], capsys)
+    made = tomllib.loads((home / "people.toml").read_text())
+    assert made["dialect"] == {"separator": "\t", "thousands": "", "dates": ""}
 
 
 def test_another_dialect_is_another_version(home: Path, capsys: pytest.CaptureFixture[str]) -> None:

@@ -211,6 +211,8 @@ def test_the_report_has_its_charts_each_in_words_too(made: tuple[dict[str, Any],
     for chart in charts:
         assert chart["role"] == "img"
         assert len(chart["aria-label"]) > 60
+    # Of the charts those of a mean, a histogram and its errors rest on a condition, in dollars or as a share.
+    assert sum(" if no level's expected " in chart["aria-label"] for chart in charts) == 3
     ids = [attributes["id"] for _, attributes in page.elements if "id" in attributes]
     assert len(ids) == len(set(ids))
     used = re.findall(r'(?:href="#|url\(#)([^")]+)', made[1])
@@ -232,6 +234,8 @@ def test_the_report_has_promise_caveats_prices_and_words(made: tuple[dict[str, A
         assert heading in plain
     for question in document["questions"]:
         assert question["question"] in plain
+    predicted = [one for one in document["questions"] if one["answers"][0]["predicted_error"] is not None]
+    assert plain.count("Errors and intervals hold if no level's expected ") == len(predicted) > 2
 
 
 def test_tables_fit_and_have_no_colours_in_a_pipe(

@@ -28,6 +28,7 @@ from epsilons.service.serving import Reply
 from epsilons.service.sessions import Sessions
 from epsilons.service.store import open_store
 from support import ledger_servers
+from support.certificates import self_signed
 from support.gateways import Servers, declare, key_for, with_workers
 
 Ask = Callable[[Asking], Any]
@@ -180,6 +181,24 @@ def test_commands_ask_the_server_that_a_file_names(
     assert app.main(["count", file]) == 8
     assert "mode 0600" in capsys.readouterr().err
     (folder / "key").chmod(0o600)
+
+
+def test_commands_ask_over_https(
+    tmp_path: Path, servers: Servers, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """By a certificate that is trusted; one that is not is named at once, before the key is sent."""
+    file, (certificate, _) = declare(tmp_path), self_signed(tmp_path)
+    file.write_text(f'{file.read_text()}certificate = "certificate.pem"\ncertificate_key = "certificate.key"\n')
+    url, _ = servers.start(file)
+    assert url.startswith("https://")
+    (tmp_path / "remote.toml").write_text(f'server = "{url}"\nname = "wages"\n')
+    monkeypatch.setenv("EPSILONS_KEY", key_for(file, "office"))
+    asked = ["count", str(tmp_path / "remote.toml"), "--share", "0.01", "--json"]
+    assert app.main(asked) == 8
+    assert "does not hold" in capsys.readouterr().err
+    monkeypatch.setenv("SSL_CERT_FILE", certificate)
+    assert app.main(asked) == 0
+    assert json.loads(capsys.readouterr().out)["release"]["number"] == 1
 
 
 def test_keys_are_made_listed_and_ended_by_commands(

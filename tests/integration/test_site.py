@@ -160,6 +160,22 @@ def test_axe_finds_nothing_on_two_pages(address: str) -> None:
     assert _look(address, list(SOME)) == {}
 
 
+@pytest.mark.integration
+def test_the_widest_tables_fit_a_desk(address: str) -> None:
+    if reason := page_worlds.missing():
+        pytest.skip(reason)
+    fits = "[...document.querySelectorAll('.md-typeset table')].map(t => [t.rows[0].cells.length, t.scrollWidth])"
+    room = "document.querySelector('.md-content__inner').getBoundingClientRect().width"
+    with page_worlds.browsing() as browser:
+        page = browser.new_page(**SCREENS["desk"])
+        page.set_default_timeout(90_000)
+        for name in ("index.html", "features.html"):
+            page.goto(address + name)
+            tables = page.evaluate(fits)
+            assert max(columns for columns, _ in tables) >= 7
+            assert max(width for _, width in tables) <= page.evaluate(room), name
+
+
 @pytest.mark.soak
 @pytest.mark.integration
 def test_axe_finds_nothing_on_any_page(site: Path, address: str) -> None:

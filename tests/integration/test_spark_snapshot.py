@@ -9,11 +9,14 @@ from typing import Any
 import numpy as np
 import pyarrow as pa
 import pytest
+from pyarrow import parquet
+from sqlglot import exp
 
 import epsilons as eps
 from epsilons.dataset.rows import PERSON, follow
 from epsilons.dataset.snapshot import open_snapshot, verify_snapshot
-from epsilons.engines.base import Engine
+from epsilons.engines.base import Engine, open_table
+from epsilons.engines.trees import column
 from epsilons.errors import DataError
 from support import spark_session
 from support.snapshots import codes_of, moves_of, opened, register, rows_each, rows_of
@@ -65,6 +68,17 @@ def test_the_rows_are_those_of_duckdb_and_a_change_is_refused(spark: Any, tmp_pa
     part.write_bytes(part.read_bytes()[:-1] + b"2")
     with pytest.raises(DataError, match="not the registered one"):
         opened(stamp)
+
+
+def test_days_that_python_has_not_are_null_as_in_duckdb(spark: Any, tmp_path: Path) -> None:
+    far = pa.table({"day": pa.array([2**31 - 1, 3_000_000, 0], pa.int32()).cast(pa.date32())})
+    parquet.write_table(far, tmp_path / "far.parquet")
+    for source in (spark.read.parquet(str(tmp_path / "far.parquet")), far):
+        engine = open_table(source)
+        engine.stage("staged")
+        rows = engine.run(exp.select(column("day")).from_("staged")).to_pylist()
+        engine.close()
+        assert sorted(str(row["day"]) for row in rows) == ["1970-01-01", "None", "None"]
 
 
 def test_a_frame_that_gives_other_rows_every_time_is_read_once(spark: Any, tmp_path: Path) -> None:

@@ -40,6 +40,7 @@ _PARTS = (
     r"nothing is compared with NULL \(IS NULL asks for it\)", r"IN is followed by literals in parentheses",
     r"[A-Z]+ of a column is compared with literals, by = <> < <= > >=, IN or BETWEEN",
     r"a number has one point, and a date is written '2026-11-15'",
+    r"a comparison stands where a column or a literal is expected; AND and OR join them",
     r"a quote in it is not closed", r"it has a character that no text can hold",
 )  # fmt: skip
 FIXED = re.compile(
@@ -423,7 +424,12 @@ def test_any_text_at_all(engine: DuckDB, text: str) -> None:
         ("upper(word) = 'a secret'", "UPPER is no part of it"),
         ("mine(age) = 1", "functions such as 'mine' are not asked"),
         ("age + 1 > 30", "ADD is none of its signs"),
-        ("day >= 15.11.2026", "a number has one point, and a date is written '2026-11-15'"),
+        ("age > 3 & wage < 5", "a comparison stands where a column or a literal is expected; AND and OR join them"),
+        ("day > 2026-11-15", "column 'day' holds date, which is written '2026-11-15'"),
+        ("day IN (15/11/2026)", "column 'day' holds date, which is written '2026-11-15'"),
+        ("day > DATE '2026-11-15'", "column 'day' holds date, which is written '2026-11-15'"),
+        ("day >= 15.11.2026", "column 'day' holds date, which is written '2026-11-15'"),
+        ("wage >= 15.11.2026", "a number has one point, and a date is written '2026-11-15'"),
         ("age = NULL", "nothing is compared with NULL (IS NULL asks for it)"),
         ("age IN (SELECT 1)", "IN is followed by literals in parentheses"),
         ("t.age = 1", "a column is named without a table before it"),

@@ -16,7 +16,7 @@ import numpy as np
 import pytest
 
 from epsilons.errors import BudgetExceeded, LedgerError
-from epsilons.ledger.consent import Word, count_periods, name_period
+from epsilons.ledger.consent import Word, count_periods, find_first_day, name_period
 from epsilons.ledger.ledger import Ledger
 from epsilons.ledger.order import as_sorted
 from epsilons.ledger.registration import Application
@@ -303,9 +303,9 @@ class LastingModel(Model):
         self.now[0] += timedelta(days)
 
     def label(self, period: str) -> str:
-        """The present period, and never one before those that people are in."""
-        held = [one.label for one in self.accounts.values() if one.period == period]
-        return max([name_period(period, self.now[0].isoformat()), *held])
+        """The present period, and never one before those that people are in, of whatever kind these are."""
+        begun = [find_first_day(one.period, one.label).isoformat() for one in self.accounts.values() if one.period]
+        return name_period(period, max([self.now[0].isoformat(), *begun]))
 
     def say(self, people: list[bytes], level: int) -> None:
         """People choose a level by its name."""

@@ -36,7 +36,7 @@ from epsilons.measure import FEMTO, Measure
 from epsilons.mechanisms.base import Charges, Mechanism, Weighing, weighting_of
 from epsilons.mechanisms.exponential import ExponentialCount, ExponentialOrder, count_block
 from epsilons.mechanisms.minimum import Minimum
-from epsilons.mechanisms.mixed import MixedMean
+from epsilons.mechanisms.mixed import MixedMean, MixedRatio
 from epsilons.mechanisms.robust import Robust
 from epsilons.mechanisms.sample import Coins, Sample
 from epsilons.mechanisms.stretching import Stretching
@@ -50,7 +50,7 @@ from epsilons.noise.segments import SegmentSampler
 from epsilons.preferences import Levels, roster_of
 from epsilons.statistics import gaussian, order
 from epsilons.statistics.additive import Additive, Laplace, Part
-from epsilons.statistics.base import Question, Rest, Weighting, proportional
+from epsilons.statistics.base import Question, Rest, Scope, Weighting, proportional
 from epsilons.statistics.by_level import Laws
 from epsilons.statistics.count import Count
 from epsilons.statistics.distributions import Axis, product_distribution
@@ -58,7 +58,7 @@ from epsilons.statistics.gaussian import Gaussian
 from epsilons.statistics.histogram import Histogram
 from epsilons.statistics.order import Order
 from epsilons.statistics.outward import Cost, RankCost, outward
-from epsilons.statistics.total import Sum
+from epsilons.statistics.total import Mean, Sum
 from epsilons.statistics.variance import Variance
 from epsilons.summaries import People, arrays
 from epsilons.summaries.arrays import STEPS, ArrayPeople, check_values
@@ -330,6 +330,13 @@ class UnequalRanks(Weighing):
 
 class OneLevelsNoiseForAll(MixedMean):
     """Every level's sum gets the noise of the most open level."""
+
+    def laws(self, question: Question, levels: Levels) -> Laws:
+        return [super().laws(question, levels)[-1]] * len(levels.finite)
+
+
+class OneLevelsNoiseForAllRows(MixedRatio):
+    """The same of both sums that a mean of a private number of rows is made from."""
 
     def laws(self, question: Question, levels: Levels) -> Laws:
         return [super().laws(question, levels)[-1]] * len(levels.finite)
@@ -813,6 +820,14 @@ PLANTS: tuple[Plant, ...] = (
     _plant("charge rounded down", Robust(), RoundedDownCharge(), COUNT, (0.1, 0.7, 1.3), BITS, claim=RationalClaim),
     _plant("cap charged but passed", Weighted(), CapPassed(), COUNT, (2.0, 3.0, 30.0), BITS),
     _plant("one level's noise for all levels", MixedMean(), OneLevelsNoiseForAll(), COUNT, (0.2, 0.5, 1.0), BITS),
+    _plant(
+        "one level's noise for all levels, in means of rows",
+        MixedRatio(),
+        OneLevelsNoiseForAllRows(),
+        Question(Mean.over(Scope(), (-1.0, 2.0), "absent", None)),
+        (0.2, 0.5),
+        (-1.0, 2.0, ABSENT),
+    ),
     _plant(
         "half the width under replace",
         Minimum(),

@@ -82,7 +82,7 @@ def test_options_know_their_fronts() -> None:
 
 def test_options_left_out_keep_their_defaults() -> None:
     arrays, table = AskOptions.of({}, ARRAYS), AskOptions.of({}, TABLES)
-    assert (arrays.share, table.share) == (1, Fraction(1, 10))
+    assert (arrays.share, table.share) == (1, None)  # of a table it follows from what was registered
     assert table.threshold is None
     assert arrays.for_interval == table.for_interval == Fraction(2, 5)
     assert AskOptions.of({"share": None, "error": 3}, TABLES).share is None

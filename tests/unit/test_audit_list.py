@@ -18,7 +18,7 @@ import epsilons as eps
 from epsilons.auditing.attack import audit_claim
 from epsilons.auditing.built_in import claim_of
 from epsilons.auditing.report import Audit
-from epsilons.cli.commands.audit import ASKED
+from epsilons.cli.commands.audit import ASKED, audit_part, list_questions
 from epsilons.mechanisms.base import list_mechanisms
 from epsilons.noise import discrete_laplace
 from epsilons.statistics.base import Question
@@ -62,9 +62,13 @@ def bugs() -> Iterator[tuple[str, Audit, Audit]]:
 
 
 def truths() -> Iterator[Audit]:
-    """Every statistic by all mechanisms that serve it, under both relations, without and with a delta."""
-    for (statistic, given), neighbors, delta in itertools.product(ASKED.items(), NEIGHBORS, DELTAS):
-        yield eps.audit(statistic, [0.5, 1.0], neighbors=neighbors, delta=delta, **given)
+    """Every statistic by all mechanisms that serve it, of public numbers of values and of private ones, under both
+    relations, without and with a delta.
+    """
+    for statistic, neighbors, delta in itertools.product(ASKED, NEIGHBORS, DELTAS):
+        for _, given in list_questions(statistic):
+            yield eps.audit(statistic, [0.5, 1.0], neighbors=neighbors, delta=delta, **given)
+    yield audit_part("owners", [0.5, 1.0], 200, None, lambda _: None)
     given = {"domain": [0, 1, 3], "function": np.nansum, "sensitivity": 3, "step": 1, "whole": True}
     for neighbors, delta in itertools.product(NEIGHBORS, DELTAS):
         yield eps.audit(eps.noisy, [0.5, 1.0], neighbors=neighbors, delta=delta, **given)

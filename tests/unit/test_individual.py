@@ -438,6 +438,43 @@ def test_wrong_groups_are_refused(text: str, given: dict[str, Any]) -> None:
         ask(**{"group_epsilons": [0.5, 0.8], "sensitivity": [1, 2], **given})
 
 
+def spread_reach(values: Any) -> float:
+    """How far one value from 0 to 9, replaced by another, could move the spread."""
+    lowest, low, *_, high, highest = sorted(values)
+    return float(max(lowest, 9 - highest, highest - high, low - lowest))
+
+
+def test_a_sensitivity_is_tested_on_made_up_data_where_values_are_public() -> None:
+    """One that forgets half of the ways is refused with the data that show it; a number is not of made-up data."""
+    held = ask(sensitivity=spread_reach, domain=[0, 4, 9])
+    assert any("a search of" in caveat and "did not refute it" in caveat for caveat in held.guarantee.caveats)
+    with pytest.raises(eps.PlanError, match=r"person \d can move the function by 9, and 0 is stated"):
+        ask(sensitivity=lambda values: sorted(values)[0] * 1.0, domain=[0, 4, 9])
+    with pytest.raises(eps.PlanError, match="number cannot be tested"):
+        ask(sensitivity=3.0, domain=[0, 9])
+    with pytest.raises(eps.PlanError, match="failed with ZeroDivisionError"):
+        ask(sensitivity=lambda values: 1 / 0, domain=[0, 9])
+
+
+def test_the_search_tries_groups_and_sees_no_value() -> None:
+    """Of two people who are said to move as far as one; a vector's moves are added up."""
+    groups: dict[str, Any] = {"epsilons": None, "group_epsilons": [0.5, 0.8], "domain": [0, 4, 9], "step": 1}
+    groups |= {"size": 2, "whole": True}
+    both = lambda values: [float(sum(v > 3 for v in values)), float(sum(v > 5 for v in values))]  # noqa: E731
+    assert ask(both, sensitivity=lambda values: [2, 4], **groups).charges == {0.5: 0.5}
+    with pytest.raises(eps.PlanError, match=r"person 0 and person 1 can move the function by 4, and 3 is stated"):
+        ask(both, sensitivity=lambda values: [2, 3], **groups)
+    seen: set[float] = set()
+
+    def reach(values: Any) -> float:
+        seen.update(map(float, values))
+        return 9.0 if seen <= {0.0, 9.0} else 0.0
+
+    with pytest.raises(eps.PlanError, match="does not hold"):
+        ask(sensitivity=lambda values: reach(values) - 8, domain=[0, 9])
+    assert seen <= {0.0, 9.0}
+
+
 def test_several_numbers_are_released_together() -> None:
     answer = ask(moments, size=3, whole=True, sensitivity=9.0)
     assert len(answer.value) == 3

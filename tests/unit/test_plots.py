@@ -5,14 +5,15 @@ from __future__ import annotations
 import math
 from datetime import UTC, datetime, timedelta
 from fractions import Fraction
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import pytest
 
 import epsilons as eps
+from epsilons.accuracy.relation import holds
 from epsilons.ledger.ledger import Ledger
 from epsilons.mechanisms.base import list_mechanisms
-from epsilons.plots import new_axes, pick_color, plot_health, plot_plan, plot_spending
+from epsilons.plots import new_axes, pick_color, plot_answer, plot_change, plot_health, plot_plan, plot_spending
 from support.ledgers import key, nano, person
 
 if TYPE_CHECKING:
@@ -36,6 +37,28 @@ def test_a_plan_draws_one_curve_per_mechanism(plan: eps.Plan) -> None:
     thick = [line for line in axes.get_lines() if line.get_linewidth() > 2]
     assert [line.get_label() for line in thick] == [f"{plan.best.mechanism} (best)"]
     assert all(len(line.get_xdata()) == 20 for line in axes.get_lines())
+
+
+def shown_within(axes: Axes, text: Any) -> bool:
+    """Whether all of a text lies on the picture, at its size on paper."""
+    figure: Any = axes.figure
+    figure.draw_without_rendering()
+    box, page = text.get_window_extent(), figure.bbox
+    return bool(page.x0 <= box.x0 and box.x1 <= page.x1 and page.y0 <= box.y0 and box.y1 <= page.y1)
+
+
+def test_a_condition_is_all_on_the_picture(plan: eps.Plan) -> None:
+    """It is longer than a line; what is above or below an axis goes beyond the edge unless it is broken."""
+    axes = plan.plot()
+    assert "and values spread by about 15 (given)" in axes.get_title()
+    assert shown_within(axes, axes.title)
+    axes.title.set_wrap(False)
+    assert not shown_within(axes, axes.title)
+    held = holds(plan.assumption)
+    answered = plot_answer(["wage"], [1.0], [(0.0, 2.0)], "weighted", f"mean\n{held}", new_axes(5.4, 1.9))
+    for drawn in (answered, plot_change(["weighted"], [1.0], [0.5], held, new_axes(5.4, 1.9))):
+        assert held in drawn.get_xlabel()
+        assert shown_within(drawn, drawn.xaxis.label)
 
 
 def test_a_plan_draws_on_the_axes_it_is_given(plan: eps.Plan) -> None:

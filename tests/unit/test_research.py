@@ -241,6 +241,26 @@ def test_the_law_of_a_count_lists_counts() -> None:
         assert (mixed.draws, len(mixed.outcomes) < 120) == (1500, True)
 
 
+@pytest.mark.parametrize(("step", "delta"), [(1, None), (0.01, None), (1, 1e-6), (0.01, 1e-6)])
+def test_the_law_of_a_noisy_function_is_that_of_its_draws(step: float, delta: float | None) -> None:
+    """A step of one lists answers, finer ones are put into ranges; held to 2,000 draws, each within five deviations."""
+    given: dict[str, Any] = {
+        "function": np.nansum,
+        "sensitivity": 3,
+        "step": step,
+        "delta": delta,
+        "entropy": seeded(4),
+    }
+    law = eps.distribution(eps.noisy, [0, 1, 3], 2.0, **given)
+    assert law.draws is None
+    assert law.probabilities.sum() == pytest.approx(1)
+    drawn = eps.simulate(eps.noisy, [0, 1, 3], 2.0, size=2000, **given)
+    for outcome, chance in zip(law.outcomes, law.probabilities, strict=True):
+        seen = sum(outcome == one if step == 1 else outcome.low <= one < outcome.high for one in drawn.tolist())
+        assert abs(seen - 2000 * chance) < 5 * math.sqrt(2000 * chance) + 1
+    assert eps.distribution(eps.noisy, [0, 1], 2.0, draws=20, **{**given, "size": 2, "function": list}).draws == 20
+
+
 @pytest.mark.parametrize(
     ("statistic", "mechanism"),
     [("mode", "exponential"), *itertools.product(("mode", "top"), ("weighted", "sample", "threshold"))],
@@ -293,6 +313,13 @@ def test_what_was_found_is_told_in_words_as_a_table_and_as_a_picture() -> None:
     assert "<table" in found._repr_html_()
     assert len(found.plot().get_yticklabels()) == len(found.findings)
     assert eps.distribution("count", [1], 1.0, mechanism="exponential", complete=True).plot() is not None
+
+
+def test_where_people_are_replaced_a_value_may_be_replaced_by_none() -> None:
+    """By which means of a private number of rows lose the most that they do."""
+    found = eps.audit("mean", [0.5, 1.0], bounds=(0, 4), neighbors="replace")
+    assert any(None in (*finding.data, *finding.neighbour) for finding in found.findings)
+    assert found.holds
 
 
 def test_wrong_arguments_are_refused() -> None:

@@ -83,6 +83,11 @@ class Relation(Shown):
     column: str = ""
     imputed: bool = False
     number: int | None = None
+    dataset: str = ""
+    version: str = ""
+    #: People who had nothing left to spend, so that no level's answer holds their values, and how wide the bounds are.
+    left_out: int = 0
+    width: float = 0.0
 
     @classmethod
     def of(cls, levels: Sequence[Mapping[str, Any]], told: Mapping[str, Any] = MappingProxyType({})) -> Self:
@@ -92,13 +97,20 @@ class Relation(Shown):
         """
         rows = tuple(LevelAnswer(**row) for row in levels if row["people"] > 0)
         alike = math.sqrt(rows[0].sampling_variance * rows[0].people) if rows else 0.0
-        return cls(rows, told.get("spread", alike), told.get("given", ""))
+        unseen = {name: told[name] for name in ("left_out", "width") if name in told}
+        return cls(rows, told.get("spread", alike), told.get("given", ""), **unseen)
 
     @classmethod
     def bought_by(cls, answer: Any) -> Self:
-        """What the release of a mixed mean says about the values that it was asked of."""
-        about = {"within": answer.statistic.partition(" ")[2], "column": answer.column, "number": answer.number}
-        found = cls.of(answer.details.get("levels", ()), answer.details.get("relation", {}))
+        """What the release of a mixed mean says about the values that it was asked of; no other release does.
+
+        What levels tell of a part of the rows, or of a median, is no distance of everyone's means.
+        """
+        if answer is None or "relation" not in answer.details:
+            raise PlanError("This release found no relation.", suggest=Argument("assume", 0.3))
+        about = {name: getattr(answer, name) for name in ("column", "number", "dataset", "version")}
+        about |= {"within": answer.statistic.partition(" ")[2]}
+        found = cls.of(answer.details["levels"], answer.details["relation"])
         return replace(found, **about, imputed=bool(tell_centred(answer.guarantee.caveats)))
 
     @staticmethod
@@ -109,6 +121,9 @@ class Relation(Shown):
         """
         for name in (one for one in ("where", "by") if options.get(one) is not None):
             raise PlanError(WHOLE, rule=f"It takes no {name!r}.", suggest=("leave ", Argument(name), " out"))
+        if options.get("mechanism", "mixed") != "mixed":
+            rule, other = "Mixed asks each.", ("leave ", Argument("mechanism"), " out")
+            raise PlanError("A relation is what levels say by themselves.", rule=rule, suggest=other)
         if options.get("missing") == "exclude":
             hint = (Argument("missing", "center"), ", or ", Argument("complete", True), " if nothing is missing")
             raise PlanError(WHOLE, rule="Whoever has no value stands at the centre.", suggest=hint)
@@ -134,10 +149,18 @@ class Relation(Shown):
         """The confidence of one level's distance, so that all hold together."""
         return 1 - (1 - self.confidence) / max(len(self.levels), 1)
 
+    @property
+    def _unseen(self) -> float:
+        """The part of the roster whose values are in no level's answer."""
+        return self.left_out / max(self.left_out + sum(row.people for row in self.levels), 1)
+
     @cached_property
     def distances(self) -> tuple[tuple[float, float], ...]:
         """(distance of each level's mean from everyone's, how far that is off at most), of all levels at once."""
-        return tuple((away, half_width((scale,), normal, self._each)) for away, scale, normal in self._deviations)
+        unseen = self._unseen * self.width
+        return tuple(
+            (away, half_width((scale,), normal, self._each) + unseen) for away, scale, normal in self._deviations
+        )
 
     def _furthest(self, sign: int) -> float:
         """The largest of distances, more or less what they may be off, or 0: only those that may be it are worked out.
@@ -158,8 +181,13 @@ class Relation(Shown):
 
     @cached_property
     def distance(self) -> float:
-        """No level's expected mean is further from everyone's, in the units of the column."""
-        return self._furthest(1)
+        """No level's expected mean is further from everyone's, in the units of the column.
+
+        Of a part of the roster that no answer holds the mean may be anything: it moves everyone's by that part of the
+        width at most, and may itself lie as far off as the rest allows.
+        """
+        unseen = self._unseen
+        return max(self._furthest(1) + unseen * self.width, (1 - unseen) * self.width if unseen else 0.0)
 
     @property
     def bound(self) -> float:
@@ -170,8 +198,9 @@ class Relation(Shown):
     def bought(self) -> Bought:
         """What `assume` takes of it."""
         where = "" if self.number is None else f" by release {self.number}"
+        where += f" of version {self.version}" if self.version else ""
         sure = f"{self.confidence:.0%} sure{self._if_given}"
-        return Bought(self.distance, self.within, self.column, f"as was found{where}, {sure}")
+        return Bought(self.distance, self.within, self.column, f"as was found{where}, {sure}", self.dataset)
 
     @property
     def _if_given(self) -> str:
@@ -180,8 +209,14 @@ class Relation(Shown):
 
     @cached_property
     def least(self) -> float:
-        """Some level's expected mean is at least so far from everyone's, in spreads."""
-        return self._furthest(-1) / max(self.spread, 1e-300)
+        """Some level's expected mean is at least so far from everyone's, in spreads.
+
+        The mean of those who were asked is off by what the others are off, times these per person who was asked, and by
+        no more than the furthest level.
+        """
+        unseen = self._unseen
+        among = 1 + min(1.0, unseen / max(1 - unseen, 1e-300))
+        return self._furthest(-1) / among / max(self.spread, 1e-300)
 
     @cached_property
     def chance(self) -> float:
@@ -212,12 +247,15 @@ class Relation(Shown):
             start = "People's preferences look related to their values"
         told = f"{start} (chance {self.chance:.2g}); {far}, which is {show(self.bound)} spreads of {show(self.spread)}"
         told = f"{told}{self._if_given}."
+        if self.left_out:
+            told += f" {show_count(self.left_out, 'person has', 'people have')} nothing left to spend, and any mean."
         return f"{told} {AT_CENTRE}" if self.imputed else told
 
     def to_dict(self) -> dict[str, Any]:
         """Plain values that survive JSON."""
         told = {"bound": self.bound, "distance": self.distance, "least": self.least, "chance": self.chance}
-        return {**told, "spread": self.spread, "given": self.given, "sentence": self.sentence}
+        unseen = {"left_out": self.left_out, "width": self.width} if self.left_out else {}
+        return {**told, "spread": self.spread, "given": self.given, **unseen, "sentence": self.sentence}
 
     def sheets(self) -> list[Sheet]:
         rows = [
@@ -228,9 +266,10 @@ class Relation(Shown):
         return [Sheet("", ("level", "people", "noisy mean", "from everyone's"), rows, notes)]
 
 
-def contradicts(told: Mapping[str, Any], assumed: float) -> bool:
-    """Whether levels differ more than was assumed, by what a relation tells: a distance beyond it; of 0, a chance."""
-    return bool(told["least"] > assumed if assumed > 0 else told["chance"] < SUSPICIOUS)
+def contradicts(found: Relation, assumed: float, among: int = 1) -> bool:
+    """Whether levels differ more than was assumed, one of several answers: by a distance beyond it; of 0, a chance."""
+    sure = replace(found, confidence=1 - (1 - found.confidence) / among)
+    return sure.least > assumed if assumed > 0 else sure.chance < SUSPICIOUS / among
 
 
 def _gamma_tail(shape: float, x: float) -> float:

@@ -200,21 +200,27 @@ def check_gamma(gamma: Any) -> int:
 class Bought:
     """How far levels' expected means lie from everyone's at most, in the units of a column: what `relation` found.
 
-    `within` are the bounds that values were cut to, `column` is empty for arrays, `source` says where it comes from.
+    `within` are the bounds that values were cut to; `column` and `dataset` are empty for arrays; `source` says where it
+    comes from.
     """
 
     distance: float
     within: str
     column: str
     source: str
+    dataset: str = ""
 
-    def check_speaks_of(self, described: str, column: str, everyone: bool) -> None:
-        """It bounds means of these values over everyone, not those of others, of some people, or of anything else."""
+    def check_speaks_of(self, described: str, about: tuple[str, str], everyone: bool) -> None:
+        """It bounds means of these values over everyone, not those of others, of some people, or of anything else.
+
+        `about` are the column and its dataset.
+        """
         name, _, within = described.partition(" ")
-        same = name in ("mean", "sum") and (within, column) == (self.within, self.column)
+        same = name in ("mean", "sum") and (within, *about) == (self.within, self.column, self.dataset)
         if same and everyone:
             return
         values = f"values {self.within}" + (f" of {self.column!r}" if self.column else "")
+        values += f" in {self.dataset!r}" if self.dataset else ""
         rule = f"It bounds means of {values} over everyone, whoever has none at the centre: for their means and sums."
         whole: Text = (Argument("missing", "center"), " or ", Argument("complete", True), ", without a condition")
         what = ("A relation that was bought says nothing about this question.",)

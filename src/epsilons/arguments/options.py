@@ -14,8 +14,9 @@ from epsilons.arguments.checks import check_error, check_gamma, check_mechanism,
 from epsilons.guarantee import NEIGHBORS
 from epsilons.measure import check_delta
 
-#: A question's part of everybody's grant: of a table unless it says otherwise, and of arrays.
-DEFAULT_SHARE, WHOLE_SHARE = 0.1, 1.0
+#: A question's part of everybody's grant, on arrays unless it says otherwise; on tables it follows from how many are
+#: planned for, which are so many unless a dataset is registered for others.
+WHOLE_SHARE, DEFAULT_QUESTIONS = 1.0, 10
 #: The part of a quantile's budget that pays for its interval.
 FOR_INTERVAL = 0.4
 #: How far preferences may be related to values, unless a caller says otherwise.
@@ -80,6 +81,7 @@ _LIMIT = float | Literal["best", "max", "mean"]
 _RELATED = float | Literal["unrelated", "nothing"]
 _ASSUME = "No level's expected mean lies further than so many spreads from everyone's; unrelated is 0."
 _SHARE = "At most this part of what each person granted; 0.001 at least."
+_PLANNED = f"Default: that of as many questions as are planned for the dataset, or {1 / DEFAULT_QUESTIONS:g}."
 _FOR_INTERVAL = "For medians and quantiles: the part of the budget that pays for their interval; 0 for none."
 _BY = "Groups: the columns, each with its keys; or columns whose keys are registered."
 _GROUPS = 'With privacy="group": epsilons of groups of 1, 2, ... people; on arrays instead of personal ones.'
@@ -104,7 +106,7 @@ OPTIONS: tuple[Parameter, ...] = (
     _optional("gamma", int, "For smooth-sensitivity: the power of its noise's tails.", check_gamma),
     _choice("inside", checks.INSIDE, None, "For smooth-sensitivity: how it treats different epsilons."),
     Parameter("share", float, WHOLE_SHARE, _SHARE, check_share, fronts=_ARRAYS),
-    Parameter("share", float | None, DEFAULT_SHARE, f"{_SHARE} Default: 0.1.", check_share, fronts=_ALONE),
+    _optional("share", float, f"{_SHARE} {_PLANNED}", check_share, _ALONE),
     _optional("error", float, "Instead of a share: the error that it is to reach.", check_error, _ALONE),
     _optional("where", str, "A condition, such as \"age >= 18 AND region IN ('north', 'south')\".", fronts=_ROWS),
     _optional("by", Mapping[str, Any] | Sequence[str], _BY, fronts=_ROWS),

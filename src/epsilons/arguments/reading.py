@@ -19,7 +19,6 @@ from epsilons.arguments.options import (
     ARRAYS,
     BATCHES,
     DEFAULT_ASSUME,
-    DEFAULT_SHARE,
     TABLES,
     WHOLE_SHARE,
     Parameter,
@@ -90,7 +89,7 @@ class AskOptions:
     scale: str | None = None
     gamma: int | None = None
     inside: str | None = None
-    #: None where an error decides.
+    #: None where an error decides, and of a table where what was registered does.
     share: Fraction | None = Fraction(1)
     error: float | None = None
     where: Any = None
@@ -117,14 +116,14 @@ class AskOptions:
         if given.get("share") is not None and given.get("error") is not None:
             raise both_given()
         checked = {name: _read_value(known[name], value) for name, value in given.items() if name != "share"}
+        # Of a table the share that is not given follows from what was registered.
         share = given.get("share", WHOLE_SHARE if front == ARRAYS else None)
-        if share is None and front != ARRAYS:
-            share = DEFAULT_SHARE
         if isinstance(checked.get("assume"), Bought):
             checked["bought"] = checked.pop("assume")
         if checked.get("threshold") == "best":  # the default, spelled out: the same question
             checked["threshold"] = None
-        made = cls(**checked, share=None if checked.get("error") is not None else check_share(share))
+        unsaid = checked.get("error") is not None or (share is None and front != ARRAYS)
+        made = cls(**checked, share=None if unsaid else check_share(share))
         if made.delta is not None and made.privacy != "personalized":
             rule = "Individual and group privacy are told in epsilons as they are."
             raise PlanError(("There is no ", Argument("delta"), " here."), rule=rule, suggest=("leave it out",))

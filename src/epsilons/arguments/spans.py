@@ -130,7 +130,8 @@ def read_spans(name: str, given: Mapping[str, Any]) -> Spans:
     if not rising or len(edges) - 1 > MOST_SPANS:
         rule = f"Edges rise, from the first to the last, and are of one kind; at most {MOST_SPANS:,} groups."
         hint = "eps.ranges(0, 18, 65)" if word == "ranges" else f'eps.{word}("2026-01-01", "2026-12-31")'
-        raise PlanError(f"The {word} of column {name!r} are not in order.", rule=rule, suggest=hint)
+        wrong = "too many" if rising else "not in order"
+        raise PlanError(f"The {word} of column {name!r} are {wrong}.", rule=rule, suggest=hint)
     called = _PERIODS[word][2] if word != "ranges" else None
     labels = [called(low) if called else f"{low} to {high}" for low, high in pairwise(edges)]
     return Spans(tuple(labels), edges)
@@ -164,7 +165,9 @@ def read_period(word: str, label: str) -> tuple[date, date | None] | None:
 
 
 def _day(word: str, value: Any) -> date:
-    """A day, or that with which a period begins: in months, "2026-11" is as good as one of its days."""
+    """A day, or that with which a period begins: in months, "2026-11" is as good as one of its days; in years 2026."""
+    if word == "years" and type(value) is int:
+        value = f"{value:04}"
     if isinstance(value, datetime):
         return value.date()
     if isinstance(value, date):

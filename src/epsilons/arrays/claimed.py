@@ -29,8 +29,8 @@ FAILURES = "It covers failures: where the function fails or gives no number its 
 UNTESTED = "{what} is the caller's word; nothing here tested it."
 TESTED = "{what} is the caller's word; a search of {pairs:,} pairs of made-up data did not refute it."
 #: How many values a search hands to a function altogether, and how many data sets it makes at most.
-_WORK, _MOST = 2_000_000, 256
-_FEWEST = 12
+WORK, MOST = 2_000_000, 256
+FEWEST = 12
 _TWO = "lambda value, option: ..."
 
 
@@ -92,9 +92,9 @@ def try_out(function: Callable[..., Any], name: str, domain: Any, options: Seque
             fine = not np.isnan(float(function(value, option)))
         except Exception as error:
             failed = f"On made-up data the {name} failed with {type(error).__name__}."
-            raise PlanError(failed, rule=f"It is called with {_tell((value, option))}.", suggest=_TWO) from error
+            raise PlanError(failed, rule=f"It is called with {tell_data((value, option))}.", suggest=_TWO) from error
         if not fine:
-            rule = f"It was called with {_tell((value, option))}."
+            rule = f"It was called with {tell_data((value, option))}."
             raise PlanError(f"On made-up data the {name} gave no number.", rule=rule)
     return len(values)
 
@@ -117,8 +117,8 @@ def search_claim(
         return None
     values, size = check_domain(domain), len(roster)
     substitutes = (None,) if neighbors == "absent" else values
-    those = _whom_to_try(allowed, roster)
-    most = max(_FEWEST, min(_MOST, _WORK // (size * max(1, len(those) * len(substitutes)))))
+    those = whom_to_try(allowed, roster)
+    most = max(FEWEST, min(MOST, WORK // (size * max(1, len(those) * len(substitutes)))))
     tried = 0
     for pair in list_pairs(values, those, size, substitutes, most):
         tried += 1
@@ -127,14 +127,15 @@ def search_claim(
             moved = float(move(one, other))
         except Exception as error:
             failed = f"On made-up data the function failed with {type(error).__name__}."
-            rule = f"It is called with {_tell(pair.data)}, and None or NaN for who has no value."
+            rule = f"It is called with {tell_data(pair.data)}, and None or NaN for who has no value."
             raise PlanError(failed, rule=rule, suggest="a function that takes such values") from error
         if not moved <= allowed[pair.person] * (1 + 1e-9) + 1e-12:
             raise _refuted(what, pair, moved, allowed[pair.person], roster)
     return tried
 
 
-def _whom_to_try(allowed: Sequence[float], roster: Roster) -> list[int]:
+def whom_to_try(allowed: Sequence[float], roster: Roster) -> list[int]:
+    """Those of whom something finite is claimed; of many the ends of every level, and of what is claimed."""
     finite = np.flatnonzero(np.isfinite(allowed))
     if len(finite) <= MANY_PEOPLE:
         return list(finite.tolist())
@@ -147,11 +148,12 @@ def _whom_to_try(allowed: Sequence[float], roster: Roster) -> list[int]:
 def _refuted(what: str, pair: Pair, moved: float, allowed: float, roster: Roster) -> PlanError:
     granted = to_epsilon(roster.levels.grants[roster.codes[pair.person]])
     found = f"{what} does not hold: person {pair.person}, of epsilon {granted:g}, moves the function by {moved:.6g}"
-    rule = f"Found on made-up data, {_tell(pair.data)} against {_tell(pair.neighbour)}."
+    rule = f"Found on made-up data, {tell_data(pair.data)} against {tell_data(pair.neighbour)}."
     return PlanError(f"{found}, and {allowed:.6g} is allowed.", rule=rule, suggest="a claim that holds for all data")
 
 
-def _tell(data: Sequence[Any]) -> str:
+def tell_data(data: Sequence[Any]) -> str:
+    """Made-up data in a message."""
     shown = ["none" if value is None else show(value) if isinstance(value, float) else repr(value) for value in data]
     listed = shown if len(shown) <= 8 else [*shown[:4], "...", *shown[-2:]]
     return f"({', '.join(listed)})"

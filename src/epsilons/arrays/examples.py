@@ -93,12 +93,13 @@ def shaper(entry: Entry, domain: Data) -> Callable[[Data], Any]:
     """What makes values of a data set in which None is somebody absent; of a model a pair (X, y)."""
     if not entry.model:
         return list
-    widths = {len(row) if isinstance(row, tuple) else 0 for row in domain}
+    rows = [row for row in domain if row is not None]
+    widths = {len(row) if isinstance(row, tuple) else 0 for row in rows}
     width = widths.pop() if len(widths) == 1 else 0
     if width < 2:
         rule = "A model's rows have its features, and the target last."
         raise PlanError("This is no domain of a model.", rule=rule, suggest=Argument("domain", [(0, 1), (1, 0)]))
-    numbers = all(isinstance(row[-1], int | float) for row in domain)
+    numbers = all(isinstance(row[-1], int | float) for row in rows)
 
     def shape(data: Data) -> Any:
         X = np.array([(math.nan,) * (width - 1) if row is None else row[:-1] for row in data], float)

@@ -19,8 +19,11 @@ from typing import TYPE_CHECKING, Any, cast
 import numpy as np
 from numpy.typing import NDArray
 
-from epsilons.arguments.checks import check_whole, refuse
+from epsilons.arguments.checks import check_share, check_whole, refuse
 from epsilons.arrays.asking import Prepared, prepare
+from epsilons.arrays.claimed import show_people
+from epsilons.arrays.gridded import Gridded
+from epsilons.arrays.noisy import Noisy, noisy
 from epsilons.arrays.select import Choice, select
 from epsilons.auditing.divergence import tail_of
 from epsilons.display import Sheet, Shown, show
@@ -37,8 +40,8 @@ if TYPE_CHECKING:
     from matplotlib.axes import Axes
 
 _SHOWN = 12
-#: Answers that are listed one by one; beyond, their law is told by so many ranges.
-_MOST_ANSWERS, _RANGES = 500, 100
+#: Answers that are listed one by one; beyond, their law is told by so many ranges. Noise reaches so many scales.
+_MOST_ANSWERS, _RANGES, _FAR = 500, 100, 20
 
 
 @dataclass(frozen=True)
@@ -93,9 +96,10 @@ def distribution(
 ) -> Distribution:
     """What comes out with which chance: exactly where that can be, else counted in so many draws.
 
-    Exact are single noisy numbers, order statistics without an interval, the exponential mechanism and `eps.select`,
-    where people are sampled for a few of them. A noisy sum has too many answers to list: they are put into ranges. An
-    answer at the end of what is possible stands for all beyond it, since answers are cut.
+    Exact are single noisy numbers, `eps.noisy` included, order statistics without an interval, the exponential
+    mechanism and `eps.select`, where people are sampled for a few of them. A noisy sum has too many answers to list:
+    they are put into ranges. The first and the last outcome stand for all beyond them: answers are cut to what is
+    possible, and those of `eps.noisy` that lie twenty scales of the noise away have a chance of 2e-9.
 
     >>> import epsilons as eps
     >>> law = eps.distribution("count", [1, 0], [1.0, 2.0], mechanism="exponential", complete=True)
@@ -105,12 +109,14 @@ def distribution(
     if what is select:
         listed, logs = read_choice(arguments).law(values, aligned_roster(epsilons, values))
         return Distribution(tuple(listed), np.exp(logs))
+    found = None
     if isinstance(what, str) or is_mechanism(what):
-        made = _prepare(what, values, epsilons, statistic, arguments)
-        found = _law_of_values(made)
-        if found is not None:
-            return found
-    drawn = simulate(what, values, epsilons, statistic=statistic, size=draws, **arguments)
+        found = _law_of_values(_prepare(what, values, epsilons, statistic, arguments))
+    elif what is noisy:
+        found = _law_of_noisy(values, epsilons, arguments)
+    if found is not None:
+        return found
+    drawn = _draw_many(what, values, epsilons, statistic, draws, arguments)
     counted = Counter(hashable(outcome) for outcome in drawn)
     outcomes, chances = tuple(counted), np.array(list(counted.values()), np.float64) / draws
     if len(outcomes) > _MOST_ANSWERS and drawn.dtype != object:
@@ -140,6 +146,12 @@ def simulate(
     >>> eps.simulate("mean", [0, 50, 100], 1.0, bounds=(0, 100), mechanism="minimum", size=5).shape
     (5,)
     """
+    return _draw_many(what, values, epsilons, statistic, size, arguments)
+
+
+def _draw_many(
+    what: Any, values: Any, epsilons: Any, statistic: str | None, size: int, arguments: dict[str, Any]
+) -> NDArray[Any]:
     size = check_whole(size, refusal=refuse("size", size, "A whole number from 1.", Argument("size", 1000)))
     if isinstance(what, str) or is_mechanism(what):
         made = _prepare(what, values, epsilons, statistic, arguments)
@@ -230,6 +242,24 @@ def _law_of_sum(made: Prepared, mechanism: Weighing, sums: NoisySums) -> Distrib
     return Distribution((float(low), *inner, float(high)), np.array(chances))
 
 
+def _law_of_noisy(values: Any, epsilons: Any, arguments: dict[str, Any]) -> Distribution | None:
+    """Of a function's one number; None where everyone is public, or where it has several."""
+    asked, roster = read_noisy(arguments), aligned_roster(epsilons, values)
+    scaled, used = asked.take_share(roster, check_share(arguments.get("share", 1)))
+    if roster.levels.all_public or used is not None or asked.answer.size is not None:
+        return None
+    law = asked.plan(scaled).law
+    (centre,) = asked.answer.places(show_people(values, len(roster)), instead=0)
+    far = math.ceil(_FAR * law.scale)
+    parts = 2 * far if 2 * far <= _MOST_ANSWERS else _RANGES
+    cuts = [centre - far + 2 * far * part // parts for part in range(parts + 1)]
+    ends = [asked.answer.values([cut]) for cut in cuts]
+    outcomes = ends if parts == 2 * far else [Between(low, high) for low, high in pairwise(ends)]
+    return Distribution(
+        tuple(outcomes), np.array(_masses([_tail(law, cut - centre) for cut in cuts[1:][: len(outcomes) - 1]]))
+    )
+
+
 def _masses(above: Sequence[float]) -> list[float]:
     """Of what lies before the first place, between two, and from the last on."""
     return [max(0.0, here - beyond) for here, beyond in zip((1.0, *above), (*above, 0.0), strict=True)]
@@ -262,26 +292,53 @@ def read_choice(arguments: dict[str, Any]) -> Choice:
     return Choice.read(**{**given, **arguments})
 
 
+def read_noisy(arguments: dict[str, Any]) -> Noisy:
+    """The arguments of `eps.noisy`."""
+    given = {"size": None, "whole": False, "neighbors": "absent", "delta": None, "domain": None, **arguments}
+    for needed in ("function", "sensitivity", "step"):
+        if needed not in given:
+            raise PlanError(("eps.noisy needs a ", Argument(needed), "."), suggest="the arguments of eps.noisy")
+    answer = Gridded.read(*(given[key] for key in ("function", "step", "size", "whole")))
+    return Noisy.read(answer, *(given[key] for key in ("sensitivity", "neighbors", "delta", "domain")))
+
+
 def as_call(what: Any, arguments: dict[str, Any]) -> Callable[[Any, Any], Any]:
     """A function as one of values and epsilons; a release is told by its value."""
     if not callable(what):
         hint = '"count", or any function of the values'
         raise PlanError("This is no statistic, mechanism or function.", suggest=hint)
 
+    told, name = names_epsilons(what), _name_of_values(what, arguments)
+
     def call(values: Any, epsilons: Any) -> Any:
-        found = what(values=values, epsilons=epsilons, **arguments) if told else what(values, **arguments)
+        given = {**arguments, "epsilons": epsilons} if told else arguments
+        found = what(values, **given) if name is None else what(**{name: values}, **given)
         return found.value if hasattr(found, "guarantee") else found
 
-    told = names_epsilons(what)
     return call
+
+
+def _name_of_values(what: Any, arguments: dict[str, Any]) -> str | None:
+    """By which name a function takes its values: None if they are its first argument."""
+    names, taken = _list_names(what), {*arguments, "epsilons"}
+    if {"values", "epsilons"} <= set(names):
+        return "values"
+    return next((name for name in names if name not in taken), None) if names and names[0] in taken else None
 
 
 def names_epsilons(what: Any) -> bool:
     """Whether a function names an argument `epsilons`: then it is told everybody's."""
+    return "epsilons" in _list_names(what)
+
+
+def _list_names(what: Any) -> list[str]:
+    """The arguments that a function takes by name; none where it does not say."""
     try:
-        return "epsilons" in inspect.signature(what).parameters
+        listed = inspect.signature(what).parameters
     except (TypeError, ValueError):
-        return False
+        return []
+    named = (inspect.Parameter.POSITIONAL_OR_KEYWORD, inspect.Parameter.KEYWORD_ONLY)
+    return [name for name, one in listed.items() if one.kind in named]
 
 
 def hashable(outcome: Any) -> Any:

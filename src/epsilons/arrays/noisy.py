@@ -76,17 +76,16 @@ def noisy(
     source = system() if entropy is None else check_entropy(entropy)
     asked = Noisy.read(Gridded.read(function, step, size, whole), sensitivity, neighbors, delta, domain)
     roster, part = aligned_roster(epsilons, values), check_share(share)
-    rate = None if asked.delta is None else Rate(Measure(asked.delta))
     if roster.levels.all_public:
         return asked.release(roster, None, asked.answer.places(show_people(values, len(roster))), source)
-    scaled, used = roster.take_share(part, rate)
+    scaled, used = asked.take_share(roster, part)
     if used is not None:  # a function of everybody's values cannot leave anyone out
         raise PlanError(f"A share of {float(part):g} leaves somebody with nothing.", suggest="a larger share")
     plan = asked.plan(scaled)
     tried = asked.test(roster)
     places = asked.answer.places(show_people(values, len(roster)), instead=0)  # an error would tell of the values
     drawn = [place + noise for place, noise in zip(places, plan.law.draw(source, len(places)), strict=True)]
-    account = Account.of(scaled.levels, plan.charges).at_share(roster.levels, part, rate)
+    account = Account.of(scaled.levels, plan.charges).at_share(roster.levels, part, asked.rate)
     return asked.release(roster, plan, drawn, source, account, tell_claim(tried, _CLAIM))
 
 
@@ -119,6 +118,15 @@ class Noisy:
             rule = "How far one person can move the answer: a number above 0, or one from 0 on for each person."
             raise refuse("sensitivity", sensitivity, rule, Argument("sensitivity", 1))
         return cls(answer, reach, neighbors, None if delta is None else check_delta(delta), domain)
+
+    @property
+    def rate(self) -> Rate | None:
+        """What a loss costs people where there is a delta."""
+        return None if self.delta is None else Rate(Measure(self.delta))
+
+    def take_share(self, roster: Roster, part: Fraction) -> tuple[Roster, NDArray[np.bool_] | None]:
+        """Everybody at a part of what they granted, and who is used if not all are."""
+        return roster.take_share(part, self.rate)
 
     def reaches(self, people: int) -> list[float]:
         """The stated sensitivity of each person."""

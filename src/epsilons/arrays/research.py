@@ -18,19 +18,18 @@ from epsilons.arguments.checks import check_confidence, check_name, check_whole,
 from epsilons.arrays.asking import Prepared, prepare
 from epsilons.arrays.claimed import show_people
 from epsilons.arrays.examples import coarsen, guess_domain, shaper
-from epsilons.arrays.gridded import Gridded
-from epsilons.arrays.laws import as_call, is_mechanism, names_epsilons, prepare_own, read_choice
-from epsilons.arrays.noisy import Noisy, noisy
+from epsilons.arrays.laws import as_call, is_mechanism, names_epsilons, prepare_own, read_choice, read_noisy
+from epsilons.arrays.noisy import noisy
 from epsilons.arrays.select import select
 from epsilons.auditing.attack import audit_claim
 from epsilons.auditing.built_in import claim_of
 from epsilons.auditing.claims import Claim, Data
 from epsilons.auditing.made_up import check_domain
 from epsilons.auditing.report import Audit
-from epsilons.auditing.views import observe
+from epsilons.auditing.views import Raised, observe, outcome_of
 from epsilons.errors import Argument, PlanError
 from epsilons.guarantee import NANO, NEIGHBORS, to_epsilon
-from epsilons.measure import FEMTO, Measure, Rate, check_delta
+from epsilons.measure import FEMTO, check_delta
 from epsilons.mechanisms.base import list_mechanisms
 from epsilons.preferences import Roster, roster_of
 from epsilons.statistics.catalogue import find_statistic
@@ -38,6 +37,8 @@ from epsilons.statistics.distributions import NoisySums
 from epsilons.summaries.arrays import Rows
 
 _NO_PROOF = "An audit can refute a claim; it cannot prove one."
+#: Data sets on which a function is tried before it is audited.
+_RUNS = 12
 _SEEN = "Draws show answers, errors, warnings, and what the next answer remembers; not how long they take."
 
 
@@ -91,7 +92,9 @@ def audit(
         served = what if isinstance(what, str) else statistic or "count"
         asked, more = coarsen(served, asked)
         notes += more
-        tried = check_domain(guess_domain(served, asked) if domain is None else domain)
+        tried = check_domain(domain if domain is not None else guess_domain(served, asked))
+        if domain is None and neighbors == "replace":  # a value may be replaced by none
+            tried = (*tried, None)
         own = None if isinstance(what, str) else what
         claims = _claims_by_name(served, own, mechanism, epsilons, tried, asked)
     else:
@@ -192,7 +195,20 @@ def _claim_of_function(
                 return listed, np.log(np.asarray(given, np.float64))
 
         return replace(claim, law=chances)
-    return replace(claim, call=lambda data: observe(lambda: outcome(data)))
+    claim = replace(claim, call=lambda data: observe(lambda: outcome(data)))
+    _check_runs(claim)
+    return claim
+
+
+def _check_runs(claim: Claim) -> None:
+    """Refuse a function that always fails alike: of its errors nothing is lost, and nothing was audited."""
+    assert claim.call is not None
+    data, *others = claim.datasets(_RUNS)
+    first = outcome_of(claim.call(data))
+    if isinstance(first, Raised) and all(outcome_of(claim.call(one)) == first for one in others):
+        what = f"On made-up data the function {first}."
+        rule = "It is called with a list of values; who names `epsilons` sees None for who is absent."
+        raise PlanError(what.rstrip(".") + ".", rule=rule, suggest="lambda values: ...")
 
 
 def _claim_of_choice(claim: Claim, roster: Roster, arguments: dict[str, Any]) -> Claim:
@@ -212,14 +228,8 @@ def _claim_of_choice(claim: Claim, roster: Roster, arguments: dict[str, Any]) ->
 
 def _claim_of_noisy(claim: Claim, roster: Roster, arguments: dict[str, Any]) -> Claim:
     """Of `eps.noisy`, exactly: by how far its answer moves, and its noise."""
-    given = {"size": None, "whole": False, **arguments}
-    for needed in ("function", "sensitivity", "step"):
-        if needed not in given:
-            raise PlanError(("eps.noisy needs a ", Argument(needed), "."), suggest="the arguments of eps.noisy")
-    answer = Gridded.read(*(given[key] for key in ("function", "step", "size", "whole")))
-    asked = Noisy.read(answer, given["sensitivity"], claim.neighbors, claim.delta, None)
-    rate = None if asked.delta is None else Rate(Measure(asked.delta))
-    scaled = roster if rate is None else roster.take_share(Fraction(1), rate)[0]
+    asked = read_noisy({**arguments, "neighbors": claim.neighbors, "delta": claim.delta})
+    answer, rate, (scaled, _) = asked.answer, asked.rate, asked.take_share(roster, Fraction(1))
     plan = asked.plan(scaled)
 
     def sums(data: Data) -> NoisySums:

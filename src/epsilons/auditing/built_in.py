@@ -17,12 +17,13 @@ from epsilons.mechanisms.base import Mechanism, Weighing, weighting_of
 from epsilons.mechanisms.vetting import stated_charges
 from epsilons.noise.entropy import system
 from epsilons.preferences import Roster, roster_of
-from epsilons.statistics.base import Question
+from epsilons.statistics.base import Answer, Question
 from epsilons.statistics.distributions import NoisySums
 from epsilons.summaries.arrays import ArrayPeople
 
-#: By which an answer is drawn, or the law of that is told.
-_DRAWING = ("draw", "simulate", "distribution", "laws", "noise", "noisy_sums", "sampled_tally")
+#: By which one answer is drawn, and by which many are, or the law of answers is told.
+_ONE = ("draw", "laws", "noise", "sampled_tally", "settle", "level_answers")
+DRAWING = (*_ONE, "many_answers", "simulate", "distribution", "noisy_sums")
 
 
 def claim_of(
@@ -62,9 +63,9 @@ def claim_of(
     costs = [None if rate is None or charge is None else rate.cost(charge) for charge in charges]
     rhos = tuple(None if costs[code] is None else Fraction(costs[code] or 0, FEMTO) for code in roster.codes)
     kinds = type(mechanism), type(question.statistic)
-    ours = not any(_says_itself(kind, _DRAWING) for kind in kinds)
+    ours = not any(_says_itself(kind, DRAWING) for kind in kinds)
     told = ours and mechanism.noisy_sums(question, people((domain[0],) * len(roster))) is not None
-    draw = _draw_each if any(_says_itself(kind, ("draw",)) for kind in kinds) else _simulate
+    draw = _draw_each if any(_says_itself(kind, _ONE) for kind in kinds) else _simulate
     return Claim(
         name or f"{question.statistic.name} by {mechanism.name}, {question.neighbors}",
         tuple(epsilons),
@@ -89,8 +90,14 @@ def _simulate(mechanism: Mechanism, question: Question, people: ArrayPeople, siz
 
 
 def _draw_each(mechanism: Mechanism, question: Question, people: ArrayPeople, size: int) -> list[Any]:
-    """Answers one by one, as a release draws them."""
-    return [observe(lambda: mechanism.draw(question, people, system()).value) for _ in range(size)]
+    """Answers one by one, as a release draws them, with all that it tells beside them."""
+    return [observe(lambda: _seen(mechanism.draw(question, people, system()))) for _ in range(size)]
+
+
+def _seen(answer: Answer) -> Any:
+    """The value, its details, and the sums from which errors and intervals are told."""
+    beside = [part for part in (answer.details, answer.sums) if part]
+    return (answer.value, *beside) if beside else answer.value
 
 
 def _strengths(epsilons: Sequence[float], question: Question) -> Roster:

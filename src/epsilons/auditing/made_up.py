@@ -60,7 +60,8 @@ def _strained(values: Sequence[Any], people: int, most: int) -> Iterator[tuple[A
 def extremes_first(domain: Sequence[Any]) -> list[Any]:
     """The same values: of numbers the least and the largest first, of others the first and the last."""
     numbers = [value for value in domain if isinstance(value, int | float)]
-    ends = (min(numbers), max(numbers)) if numbers else (domain[0], domain[-1])
+    others = [value for value in domain if value is not None] or domain
+    ends = (min(numbers), max(numbers)) if numbers else (others[0], others[-1])
     return list(dict.fromkeys([*ends, *domain]))
 
 

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import math
-from typing import Any
+from dataclasses import replace
+from typing import Any, cast
 
 from epsilons.auditing.attack import audit_claim
 from epsilons.auditing.built_in import claim_of
@@ -11,7 +12,7 @@ from epsilons.mechanisms import vetting
 from epsilons.mechanisms.base import why_refused
 from epsilons.preferences import roster_of
 from epsilons.statistics import order
-from epsilons.statistics.base import Question, Statistic
+from epsilons.statistics.base import Question, Scope, Statistic
 from epsilons.statistics.catalogue import CATALOGUE
 from epsilons.statistics.count import Count
 from epsilons.statistics.histogram import Histogram
@@ -40,13 +41,20 @@ _ROSTERS = ((0.7, 0.7), (0.2, 0.5, 1.0), (0.3, math.inf, 1.0))
 _FEW_PAIRS = 8
 
 
-def approve(kind: Any, statistic: str, neighbors: str) -> bool:
-    """Whether a mechanism loses no more than it charges on the stand-in of a statistic, wherever it serves that."""
+def approve(kind: Any, statistic: str, neighbors: str, scoped: bool = False) -> bool:
+    """Whether a mechanism loses no more than it charges on the stand-in of a statistic, wherever it serves that.
+
+    Who has no value does not count where a statistic from outside is `scoped`, as who does not meet a condition.
+    """
     example = STAND_INS.get(statistic) or (CATALOGUE[statistic].example if statistic in CATALOGUE else None)
     if example is None:
         return False
     (stand_in, domain), audited = example, 0
+    if neighbors == "replace":  # by no value, too
+        domain = (*domain, None)
     try:
+        if scoped:
+            stand_in = replace(cast(Any, stand_in), scope=Scope())
         for epsilons in _ROSTERS:
             question, mechanism = Question(stand_in, neighbors), kind()
             if why_refused(mechanism, question, roster_of(list(epsilons)).levels) is None:

@@ -38,6 +38,8 @@ FILES = {
 }
 
 
+#: Why nothing can be written to a file.
+_NO_PLACE = (errno.ENOENT, errno.EACCES, errno.EPERM, errno.EROFS, errno.EISDIR, errno.ENOTDIR)
 #: Python looks for what is no longer used after so many new objects: a command ends before there is much of it.
 _SELDOM = 100_000
 
@@ -95,6 +97,9 @@ def main(arguments: Sequence[str] | None = None) -> int:
         note(shown.getvalue().rstrip())
         return error.exit_code
     except OSError as error:
+        if error.errno in _NO_PLACE and error.filename is not None:  # a file that was named for a result
+            note(f"epsilons: {error.filename}: {error.strerror}")
+            return 1
         # A reader that went away is no fault; a full disk is.
         if error.errno not in (errno.EPIPE, errno.ENOSPC, errno.EIO):
             raise

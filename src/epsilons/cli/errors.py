@@ -23,8 +23,8 @@ STATUS = {"preference": 3, "data": 4, "plan": 5, "budget": 6, "ledger": 7, "prot
 #: The lines of the dataset file that arguments may mean, with the table that they stand in.
 _TABLES = (
     dict.fromkeys(("name", "source", "table", "person", "rows_per_person", "neighbors", "ledger", "snapshots"), "")
-    | dict.fromkeys(("version", "complete", "public", "ceiling", "measure", "delta", "renews", "accounts"), "")
-    | dict.fromkeys(("engine", "allow_individual", "threads", "memory"), "")
+    | dict.fromkeys(("version", "complete", "public", "ceiling", "measure", "delta", "renews"), "")
+    | dict.fromkeys(("questions", "accounts", "engine", "allow_individual", "threads", "memory"), "")
     | {name: name for name in ("types", "bounds", "keys", "preferences")}
     | {"column": "preferences", "levels": "preferences", "default": "preferences"}
 )

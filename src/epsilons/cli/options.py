@@ -77,11 +77,12 @@ _BY_COLUMN = ("COLUMN=LOW,HIGH", "Public bounds of a column; those of the file u
 _TO_PLAN = ("LOW,HIGH", "Public bounds of the column, or for a model COLUMN=LOW,HIGH; those of the file unless given.")
 #: Options that a command cannot take, or that only those take which spend.
 _APART = ("entropy", "fresh")
-#: What commands take that answer, besides the options of every question.
+#: What every command takes that spends, and what those take that answer, besides the options of every question.
+YES: _Decorator = click.option("--yes", is_flag=True, help="Do not ask on a terminal before anybody is charged.")
 SPENDING: tuple[_Decorator, ...] = (
     click.option("--fresh", is_flag=True, help="Ask anew and pay, also if it was asked before."),
     click.option("--dry-run", is_flag=True, help="Show the plan and what would be charged; charge nothing."),
-    click.option("--yes", is_flag=True, help="Do not ask on a terminal before anybody is charged."),
+    YES,
     click.option("--verbose", is_flag=True, help="Say why this mechanism answers, and all that is promised."),
     as_json,
 )

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 import re
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from contextlib import suppress
 from typing import TYPE_CHECKING, Any
 
@@ -15,6 +15,10 @@ from epsilons.errors import Argument, DataError, EpsilonsError, PreferenceError
 
 if TYPE_CHECKING:
     from epsilons.engines.base import Schema
+
+#: The answer of who has no levels to name; words for parts of a dialect that are hard to type.
+_NUMBERS = "numbers"
+_WORDS = {"tab": "\t", "none": "", "2026-12-31": ""}
 
 
 def split_pair(text: str, hint: Argument) -> tuple[str, str]:
@@ -56,10 +60,15 @@ def read_lasting(given: Mapping[str, Any], levels: Mapping[str, str]) -> dict[st
 
 
 def read_levels(given: Mapping[str, Any], text: str) -> dict[str, str]:
-    """What was typed; click asks again where one of them is no level, or one that is to be renewed is not there."""
+    """What was typed; click asks again where one of them is no level, or one that is to be renewed is not there.
+
+    None where the column holds no names of levels, but numbers.
+    """
     from epsilons.dataset.preferences import check_levels
     from epsilons.dataset.registering import CEILING
 
+    if text.strip() == _NUMBERS and not given["renews"]:
+        return {}
     try:
         named = {name: str(read_epsilon(epsilon)) for name, epsilon in read_pairs(text, Argument("levels")).items()}
         read_lasting(given, named)
@@ -76,8 +85,8 @@ def read_default(levels: Mapping[str, str], text: str) -> str:
     raise click.UsageError(f"{text.strip()!r} is none of these levels.")
 
 
-def read_types(schema: Schema | None, text: str) -> dict[str, str]:
-    """What was typed; click asks again where it names no type, or no column of the schema."""
+def read_types(schema: Schema | None, wanted: Sequence[str], text: str) -> dict[str, str]:
+    """What was typed; click asks again where it names no type, no column of the schema, or not all that are wanted."""
     from epsilons.engines.dialects import TYPES
 
     try:
@@ -87,6 +96,9 @@ def read_types(schema: Schema | None, text: str) -> dict[str, str]:
                 schema.find(name)
             if kind not in TYPES:
                 raise DataError(f"Unknown type {kind!r} of column {name!r}.", rule=f"Types: {', '.join(TYPES)}.")
+        folded = {name.casefold() for name in typed}
+        for name in (name for name in wanted if name.casefold() not in folded):
+            raise DataError(f"Column {name!r} is not among them.", rule="It was named before.")
     except EpsilonsError as error:
         raise click.UsageError(f"{error.what} {error.rule}".strip()) from None
     return {name if schema is None else schema.find(name).name: kind for name, kind in typed.items()}
@@ -100,11 +112,17 @@ def read_pair(name: str, text: str) -> tuple[float, float] | None:
         raise click.UsageError(f"{error.what} {error.rule}".strip()) from None
 
 
+def read_dialect(texts: Iterable[str]) -> dict[str, str]:
+    """Parts of a dialect as flags, by the words that are answers, too."""
+    pairs = (split_pair(text, Argument("dialect", {"separator": ";"})) for text in texts)
+    return {part: _WORDS.get(said, said) for part, said in pairs}
+
+
 def read_part(part: str, others: Mapping[str, str], text: str) -> str:
     """A part of a dialect as it was typed, beside the others; click asks again where it is none."""
     from epsilons.engines.dialects import Dialect
 
-    said = {"tab": "\t", "none": "", "2026-12-31": ""}.get(text, text)
+    said = _WORDS.get(text, text)
     try:
         Dialect.of({**others, part: said}, "csv")
     except EpsilonsError as error:

@@ -8,13 +8,11 @@ one round of the repaired protocol, whose sums carry noise; with Sampling Privac
 import hashlib
 import json
 import math
-import re
 from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass
 from functools import cached_property
 from pathlib import Path
 from typing import Any, Self
-from urllib.parse import urlsplit
 
 from epsilons.arguments.checks import check_whole
 from epsilons.collection.proof import ReportShape
@@ -25,6 +23,7 @@ from epsilons.local.sampling_privacy import SamplingPrivacy
 from epsilons.local.survey import Survey, read_document
 from epsilons.noise import system
 from epsilons.preferences import to_nano
+from epsilons.storage.exchange import is_web_address
 
 _TERMS_FORMAT = 1
 LEAST_BATCH = 10
@@ -149,17 +148,8 @@ class Collection:
 
 
 def check_address(url: str) -> None:
-    """An address that can be spoken to, and that an owner who reads it takes for the host it is.
-
-    So nothing stands before the host (`https://this.one@elsewhere`), and its letters look like no others.
-    """
-    try:
-        parts = urlsplit(url)
-        parts.port, (parts.hostname or "").encode("idna")
-        usable = parts.scheme in ("http", "https") and bool(parts.hostname) and re.fullmatch("[!-~]+", url) is not None
-    except ValueError:
-        usable = False
-    if not usable or set(url) & set("@?#\\"):
+    """An address that can be spoken to, and that an owner who reads it takes for the host it is."""
+    if not is_web_address(url):
         rule = "A host with its port and path, in plain letters and digits, without a user's name."
         raise ProtocolError("An aggregator has no usable address.", rule=rule, suggest="https://one.example.org")
 

@@ -220,11 +220,12 @@ class _Waiting:
     ) -> tuple[int, bytes]:
         """(status, content), from an aggregator that is there until then."""
         seconds = min(_SECONDS_FOR_A_SIGN, max(self._patience, 1.0))
-        # Who only says whether it is there is not asked beside that.
+        silent, until = self._look, self._begun + self._in_all
+        if path == _KEY:  # which says no more than that it is there, and takes no time
+            silent, until = give_up, time.monotonic() + 2 * seconds
         return exchange.ask(
-            method, path, body, headers, most=self._most, connect=seconds, every=seconds,
-            until=self._begun + self._in_all, silent=give_up if path == _KEY else self._look,
-        )  # fmt: skip
+            method, path, body, headers, most=self._most, connect=seconds, every=seconds, until=until, silent=silent
+        )
 
     def go_on(self, why: str, wait: float) -> None:
         """Name who did not answer; an error, if that was long enough."""

@@ -31,6 +31,13 @@ def ask_count(people: Any) -> float:
     return float(people.count(where="x >= 2", share=1.0).value)
 
 
+def ask_in_sql(people: Any) -> tuple[float, float]:
+    """Two aggregates of one query: a batch, which splits everybody's epsilon between them."""
+    query = "SELECT COUNT(*) AS people, SUM(x) AS total FROM people WHERE x >= 2"
+    answers = people.sql(query, bounds={"x": DOMAIN}, share=1.0)
+    return float(answers["people"].value), float(answers["total"].value) / DOMAIN[1]
+
+
 def ask_adaptively(people: Any) -> tuple[float, ...]:
     """An analyst whose questions follow the answers, until nothing is left: how many there were, and all of them."""
     seen = [float(people.count(where="x >= 2", share=0.4).value)]
@@ -56,6 +63,7 @@ class Way:
 
 WAYS: dict[str, Way] = {
     "count on a table": Way(ask_count),
+    "SQL on a table": Way(ask_in_sql),
     "adaptive transcript through a ledger": Way(ask_adaptively),
     "adaptive transcript in rho": Way(ask_adaptively, DELTA),
 }

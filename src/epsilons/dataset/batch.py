@@ -186,7 +186,8 @@ class Batch(BatchQuestions):
     """Collects questions; asks them all at the end of its block, or none if the block fails."""
 
     def __init__(self, people: Dataset, share: Any, facts: TableFacts) -> None:
-        self._people, self._facts, self._share = people, facts, check_share(share)
+        self._people, self._facts = people, facts
+        self._share = facts.share if share is None else check_share(share)
         #: Questions that differ, in the order in which they were noted; each may be wanted under several names.
         self._asked: dict[Hashable, list[Pending]] = {}
         self._over = False

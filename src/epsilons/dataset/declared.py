@@ -43,7 +43,8 @@ from epsilons.preferences import PUBLIC, Preferences
 #: Arguments of `Dataset.register` that are taken as they stand.
 _PLAIN = (
     "name", "person", "rows_per_person", "neighbors", "complete", "public", "keys", "version", "allow_individual",
-    "ceiling", "measure", "delta", "renews", "accounts", "types", "table", "dialect", "threads", "memory", "engine",
+    "ceiling", "measure", "delta", "renews", "questions", "accounts", "types", "table", "dialect", "threads", "memory",
+    "engine",
 )  # fmt: skip
 _KEYS = {*_PLAIN, "source", "ledger", "snapshots", "bounds", "preferences"}
 _PREFERENCES = {"column", "levels", "default", "file", "person", "types", "dialect", "everyone"}

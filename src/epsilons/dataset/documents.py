@@ -17,7 +17,7 @@ from dataclasses import fields, replace
 from typing import TYPE_CHECKING, Any
 
 from epsilons.accuracy.relation import Relation
-from epsilons.arguments.options import DEFAULT_SHARE, TABLES
+from epsilons.arguments.options import TABLES
 from epsilons.arguments.reading import Call, read_call
 from epsilons.dataset.facts import Description, Level, TableFacts
 from epsilons.dataset.question import question_key
@@ -150,8 +150,6 @@ class Asked:
             release = StoredAnswers.of(people.ledger, number, people._registry.dataset)[number]
         except LedgerError:
             release = None
-        if release is None or "levels" not in release.details:
-            raise PlanError("This release found no relation.", suggest=Argument("assume", 0.3))
         return Relation.bought_by(release)
 
     def _known_again(self, call: Call, place: int) -> Call:
@@ -160,11 +158,11 @@ class Asked:
 
     def _note_down(self, document: Mapping[str, Any]) -> Batch:
         """A query in SQL is a batch, too."""
-        questions, share = document.get("questions"), document.get("share", DEFAULT_SHARE)
+        questions, share = document.get("questions"), document.get("share")
         if "sql" in document:
             named = document.get("arguments", {})
             if isinstance(named, dict):
-                share = named.get("share", DEFAULT_SHARE)
+                share = named.get("share")
                 named = {name: value for name, value in named.items() if name != "share"}
             questions = [{"sql": document["sql"], "arguments": named}]
         if not isinstance(questions, list) or len(questions) > _MOST:
@@ -309,6 +307,7 @@ def read_facts(plain: Mapping[str, Any], place: str) -> tuple[TableFacts, Descri
         public=frozenset(plain["public"]),
         measure=Measure.of_text(plain["measure"]),
         renews=plain["renews"],
+        questions=plain["questions"],
     )
     levels = tuple(Level(**{**one, "epsilon": read_key(one["epsilon"])}) for one in plain["levels"])
     told = {each.name: plain[each.name] for each in fields(Description) if each.name not in ("columns", "levels")}

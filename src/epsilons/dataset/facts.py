@@ -4,8 +4,11 @@ import math
 import os
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
+from fractions import Fraction
 from typing import Any, Self
 
+from epsilons.arguments.checks import check_share
+from epsilons.arguments.options import DEFAULT_QUESTIONS
 from epsilons.arguments.spans import read_spans
 from epsilons.display import Sheet, Shown, group_levels, show, show_count, show_key, show_span
 from epsilons.engines.base import NUMBER, OTHER, Column, Schema
@@ -13,6 +16,7 @@ from epsilons.engines.postgresql import is_address
 from epsilons.ledger.renewal import tell_renewal
 from epsilons.ledger.values import tell_waiting
 from epsilons.measure import PLAIN, PURE, Measure
+from epsilons.planner.budget import tell_planned
 from epsilons.preferences import Preferences
 from epsilons.storage import show_address
 
@@ -54,6 +58,13 @@ class TableFacts:
     lasting: bool = True
     #: In what accounts are kept.
     measure: Measure = PLAIN
+    #: How many questions were planned for when it was registered.
+    questions: int = DEFAULT_QUESTIONS
+
+    @property
+    def share(self) -> Fraction:
+        """What a request takes that names no share: that of one of as many as were planned for."""
+        return check_share(1 / self.questions)
 
     @classmethod
     def of(cls, schema: Schema, about: Mapping[str, Any], neighbors: str, **more: Any) -> Self:
@@ -71,6 +82,7 @@ class TableFacts:
             keys={**about.get("values", {}), **about["keys"]},
             public=frozenset(about["public"]),
             renews=about.get("renews", {}),
+            questions=about.get("questions", DEFAULT_QUESTIONS),  # earlier releases asked nobody
             on_roster=frozenset(about.get("values", ())),
             **more,
         )
@@ -127,6 +139,7 @@ _SETTLED = {
     "preferences": ("preferences'", "stored answers stay"),
     "levels": ("level", "stored answers stay"),
     "renews": ("period of", "stored answers stay"),
+    "questions": ("questions", "those that name no share are new ones, and charged"),
     # Only of what has no label of the steward's.
     "version": ("version", "its questions are new ones, and charged"),
 }
@@ -237,6 +250,8 @@ class Description(Shown):
     #: In what accounts are kept, as the ledger writes it, and the period of levels that have one.
     measure: str = PURE
     renews: Mapping[str, str] = field(default_factory=dict)
+    #: How many questions were planned for.
+    questions: int = DEFAULT_QUESTIONS
 
     @property
     def people(self) -> int:
@@ -253,7 +268,8 @@ class Description(Shown):
         shown = () if self._many else self.levels
         levels = [{**vars(level), "epsilon": None if level.left is None else level.epsilon} for level in shown]
         told = {**vars(self), "columns": columns, "levels": levels, "people": self.people}
-        plain = {"measure": PURE, "renews": {}}  # not told of accounts in epsilons that are for good
+        # Not told of accounts in epsilons that are for good, nor where nobody planned otherwise.
+        plain = {"measure": PURE, "renews": {}, "questions": DEFAULT_QUESTIONS}
         return {name: one for name, one in told.items() if name not in plain or one != plain[name]}
 
     def _level_rows(self) -> list[tuple[str, ...]]:
@@ -295,7 +311,8 @@ class Description(Shown):
     def tell_accounts(self) -> list[str]:
         """In what grants and what is left are told, where that is not plain epsilon for good."""
         measure = Measure.of_text(self.measure)
-        return [*measure.notes, *([tell_renewal(self.renews, measure)] if self.renews else [])]
+        planned = [] if self.questions == DEFAULT_QUESTIONS else [tell_planned(self.questions)]
+        return [*measure.notes, *([tell_renewal(self.renews, measure)] if self.renews else []), *planned]
 
     def sheets(self) -> list[Sheet]:
         left = map(Measure.of_text(self.measure).head, ("left on average", "least left"))

@@ -18,7 +18,7 @@ class TableOptions(SharedOptions, total=False):
     analyst: str | None  # None
 
 class Options(TableOptions, total=False):
-    share: float | None  # 0.1
+    share: float | None  # None
     error: float | None  # None
 
 class BatchOptions(TableOptions, total=False):

@@ -8,6 +8,7 @@ from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any
 
 from epsilons import ledger as ledgers
+from epsilons.arguments.options import DEFAULT_QUESTIONS
 from epsilons.dataset.facts import TableFacts, too_many_levels
 from epsilons.dataset.registering import Act, Candidate, Declared, place_of_snapshots, read_candidate
 from epsilons.dataset.registry import name_grants
@@ -130,7 +131,7 @@ def look_over(
         book.close()
 
 
-def foresee_budget(path: str, questions: int, column: str | None, delta: float | None) -> BudgetPlan:
+def foresee_budget(path: str, questions: int | None, column: str | None, delta: float | None) -> BudgetPlan:
     """The budget plan of a dataset file that is not registered yet: by what people ask for in it."""
     from epsilons.dataset.declared import arguments_of
 
@@ -143,7 +144,9 @@ def foresee_budget(path: str, questions: int, column: str | None, delta: float |
         low, high = arguments["bounds"][column]
         about = {"column": column, "width": high - low}
     known = [epsilon for _, epsilon, _ in seen.levels], [people for *_, people in seen.levels]
-    return plan_budget(*known, questions, delta=find_delta(delta, arguments.get("delta")), **about)
+    planned = arguments.get("questions", DEFAULT_QUESTIONS)
+    often = planned if questions is None else questions
+    return plan_budget(*known, often, delta=find_delta(delta, arguments.get("delta")), planned=planned, **about)
 
 
 class _Reader:

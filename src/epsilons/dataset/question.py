@@ -17,7 +17,8 @@ from epsilons.errors import Argument, DataError, PlanError
 from epsilons.noise.entropy import system
 from epsilons.preferences.groups import read_groups
 from epsilons.release.answer import tell_question
-from epsilons.statistics.base import Question, RowScope, Scope
+from epsilons.statistics.base import Question, RowScope, Scope, Statistic
+from epsilons.statistics.entry import Entry
 from epsilons.statistics.features import check_words
 from epsilons.summaries.columns import Keys
 from epsilons.summaries.words import word_names
@@ -75,21 +76,19 @@ class TableQuestion:
 
     def identity(self) -> dict[str, Any]:
         """What is asked of which rows, whatever the options."""
-        pairs = () if self.by is None else zip(self.by.columns, self.by.given, strict=True)
-        keys = [[kind.name, [repr(key) for key in given]] for kind, given in pairs]
         return {
             "statistic": self.question.statistic.identity(),
             "column": self.column,
             "where": None if self.where is None else self.where.text,
-            "by": None if self.by is None else keys,
+            "by": None if self.by is None else self.by.spell(),
         }
 
 
 def parse_question(call: Call, facts: TableFacts) -> TableQuestion:
     """Check a call against the table's columns and make it a question. Reads nothing."""
+    share = facts.share if call.options.share is None and call.options.error is None else call.options.share
+    call = replace(call, options=replace(call.options, share=share, delta=facts.measure.delta))
     entry, options = call.entry, call.options
-    if facts.measure.delta is not None:
-        options = replace(options, delta=facts.measure.delta)
     where, by = None if options.where is None else parse(options.where, facts.schema), None
     known, by_public = facts.on_roster, False
     # Of whom a condition on public columns concerns, everybody meets it: nothing of that is private.
@@ -116,7 +115,7 @@ def parse_question(call: Call, facts: TableFacts) -> TableQuestion:
         weak = options.privacy != "personalized"
         rows = RowScope(Scope(facts.rows, groups), column=column is not None, neighbors=facts.neighbors, unbounded=weak)
         over, note = rows.asked(entry, replace(options, where=None) if among_some else options, declared)
-        statistic = entry.build(own, over)
+        statistic = _build(entry, own, over)
     rows_by = {*(where.columns if where else ()), *(kind.name for kind in (by.columns if by else ()))}
     looked_at = rows_by if column is None else {*rows_by, column}
     on_preference = looked_at == {facts.preference}
@@ -132,7 +131,7 @@ def parse_question(call: Call, facts: TableFacts) -> TableQuestion:
     notes = (note, capped) if facts.rows > 1 else (note,)
     of_groups = options.privacy == "group" or options.group_epsilons is not None
     sizes = read_groups(options) if of_groups else ()
-    question = Question.of(statistic, options, facts.neighbors, sizes, column or "")
+    question = Question.of(statistic, options, facts.neighbors, sizes, (column or "", facts.name))
     among: Literal["no", "also", "alone"] = "also" if facts.preference in rows_by else "no"
     among = "alone" if rows_by == {facts.preference} else among
     told = question, column, where, by, notes, options
@@ -199,6 +198,15 @@ def _plain_key(key: Any) -> Any:
     return key if isinstance(key, (str, int, float, bool)) else str(key)
 
 
+def _build(entry: Entry, given: Mapping[str, Any], over: RowScope) -> Statistic:
+    """What an entry makes; one from another package may know of everybody's one row alone, and of noise for that."""
+    statistic = entry.build(given, over)
+    if not over.fixed and statistic.scope is None:
+        rule = "Its package made it for everyone, with one row each."
+        raise PlanError(f"A {entry.name} takes no condition, no groups and no further rows.", rule=rule)
+    return statistic
+
+
 def _parse_model(call: Call, options: AskOptions, facts: TableFacts) -> tuple[Any, str, str]:
     """(statistic, target, note) of a model of a column by others: bounds of all of them are found by name."""
     own, schema = call.own, facts.schema
@@ -226,7 +234,7 @@ def _parse_model(call: Call, options: AskOptions, facts: TableFacts) -> tuple[An
     declared = COMPLETE if facts.complete.issuperset((*names, aim.name)) else ""
     rows = RowScope(Scope(facts.rows), neighbors=facts.neighbors)
     over, note = rows.asked(call.entry, options, declared)
-    statistic = call.entry.build({**own, **found, "words": tuple(words.items())}, over)
+    statistic: Any = _build(call.entry, {**own, **found, "words": tuple(words.items())}, over)
     for label in getattr(statistic, "classes", ()):
         if not _is_value(label, aim):
             kind = "numbers" if aim.family == NUMBER else aim.family

@@ -15,6 +15,7 @@ from typing import Any, Self
 
 from epsilons import ledger as ledgers
 from epsilons.arguments.checks import check_truth
+from epsilons.arguments.options import DEFAULT_QUESTIONS
 from epsilons.dataset.facts import Description
 from epsilons.dataset.registering import (
     CEILING,
@@ -64,6 +65,7 @@ class Registered:
         ceiling: float = CEILING,
         measure: str = "pure",
         delta: float | None = None,
+        questions: int = DEFAULT_QUESTIONS,
         types: Mapping[str, str] | None = None,
         table: str | None = None,
         threads: int | None = None,
@@ -75,8 +77,8 @@ class Registered:
         called = f"table {kept.count('registrations') + 1}" if name is None else name
         declared = Declared(
             called, person, version, rows_per_person, neighbors, bounds or {}, keys or {}, complete, public, ceiling,
-            measure, delta, allow_individual=allow_individual, types=types, table=table, threads=threads,
-            memory=memory, engine=engine, dialect=dialect,
+            measure, delta, questions=questions, allow_individual=allow_individual, types=types, table=table,
+            threads=threads, memory=memory, engine=engine, dialect=dialect,
         )  # fmt: skip
         with read_candidate(source, preferences, declared, kept) as candidate:
             self._take(candidate.keep_in_memory(own=not isinstance(ledger, Ledger)))
@@ -100,6 +102,7 @@ class Registered:
         measure: str = "pure",
         delta: float | None = None,
         renews: str | Mapping[str, str] | None = None,
+        questions: int = DEFAULT_QUESTIONS,
         ceiling: float = CEILING,
         accounts: str = "cohort",
         allow_individual: bool = False,
@@ -138,6 +141,7 @@ class Registered:
         measure: In what accounts count: pure (epsilon) or zcdp (rho); for the life of the ledger.
         delta: Of accounts that count rho.
         renews: The period after which a level is granted anew: for all of them, or {level: period}.
+        questions: How many are planned for: one that names no share takes the share of one of them.
         ceiling: No finite epsilon is above it.
         accounts: How accounts are kept: by cohorts of people who are alike.
         allow_individual: Whether questions may ask for individual or group privacy, which are not DP.
@@ -166,7 +170,7 @@ class Registered:
         """
         declared = Declared(
             name, person, version, rows_per_person, neighbors, bounds or {}, keys or {}, complete, public, ceiling,
-            measure, delta, renews, accounts, allow_individual, types, table, threads, memory, engine,
+            measure, delta, renews, questions, accounts, allow_individual, types, table, threads, memory, engine,
             dialect,
         )  # fmt: skip
         act = Act(check_truth("confirm", confirm), loosen, check_truth("redefine", redefine))

@@ -15,6 +15,7 @@ from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from epsilons.arguments.checks import check_bounds, check_real
+from epsilons.arguments.options import DEFAULT_QUESTIONS
 from epsilons.dataset.facts import TableFacts, find_origin, tell_changes, tell_preferences
 from epsilons.dataset.question import plain_keys
 from epsilons.dataset.registry import Registry, read_epsilons
@@ -34,6 +35,7 @@ from epsilons.ledger.renewal import check_renews
 from epsilons.ledger.values import Digests, Enrolment, Registration, Terms
 from epsilons.measure import ZCDP, Measure, check_delta
 from epsilons.noise.entropy import system
+from epsilons.planner.budget import check_questions
 from epsilons.preferences import LARGEST_EPSILON, Preferences, to_nano
 from epsilons.storage import show_address, sqlite_path
 
@@ -65,6 +67,7 @@ class Declared:
     measure: str = "pure"
     delta: float | None = None
     renews: str | Mapping[str, str] | None = None
+    questions: int = DEFAULT_QUESTIONS
     accounts: str = "cohort"
     allow_individual: bool = False
     types: Mapping[str, str] | None = None
@@ -82,6 +85,7 @@ class Declared:
             what: Text = ("There is no other ", Argument("accounts"), ".")
             raise LedgerError(what, rule="Accounts are kept by cohort.", suggest=Argument("accounts", "cohort"))
         check_terms(self.neighbors, self.rows_per_person, self.allow_individual, self.counted)
+        check_questions(self.questions)
         for name in ("bounds", "keys"):
             if not isinstance(getattr(self, name), Mapping):
                 raise DataError((Argument(name), " is given by column."), suggest=Argument(name, _EXAMPLES[name]))
@@ -114,6 +118,7 @@ class Declared:
             "person": schema.find(self.person).name,
             "rows_per_person": int(self.rows_per_person),
             "ceiling": check_real(self.ceiling),
+            "questions": check_questions(self.questions),
             "bounds": pairs,
             "keys": dict(plain_keys(schema.askable(name), keys) for name, keys in self.keys.items()),
             "complete": sorted(schema.askable(name).name for name in _listed("complete", self.complete)),

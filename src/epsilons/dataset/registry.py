@@ -118,6 +118,7 @@ class Registry:
             preparation_seconds=seconds,
             measure=facts.measure.to_text(),
             renews=facts.renews,
+            questions=facts.questions,
         )
 
     def _count_pending(self, cohorts: Sequence[Cohort]) -> dict[str, int]:

@@ -29,7 +29,8 @@ def may_calibrate(asked: TableQuestion, facts: TableFacts) -> bool:
     """Whether it is about everyone concerned, each with one value, and public columns tell people apart."""
     statistic, options = asked.question.statistic, asked.options
     whole = statistic.scope is None and statistic.family == "linear" and options.privacy == "personalized"
-    return bool(facts.on_roster) and whole and options.mechanism in ("auto", "weighted")
+    known = options.bought is None  # which is how far levels lie from everyone, whoever stands in their public group
+    return bool(facts.on_roster) and whole and known and options.mechanism in ("auto", "weighted")
 
 
 def stratify(spendable: Spendable, cohorts: Sequence[Cohort], facts: TableFacts) -> Spendable | None:

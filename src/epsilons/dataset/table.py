@@ -13,7 +13,7 @@ from functools import partial
 from typing import Any
 
 from epsilons.arguments.checks import check_truth
-from epsilons.arguments.options import DEFAULT_SHARE, TABLES
+from epsilons.arguments.options import TABLES
 from epsilons.arguments.reading import AskOptions, Call, check_call
 from epsilons.arrays.algorithms import read_algorithm
 from epsilons.dataset.applying import Applied, ApplyAttempt
@@ -77,7 +77,7 @@ class Dataset(Registered, Asking):
         name: str | None = None,
         where: str | None = None,
         threshold: float | str | None = None,
-        share: float = DEFAULT_SHARE,
+        share: float | None = None,
         private_under: str | None = None,
         rescale: bool = False,
         fresh: bool = False,
@@ -110,7 +110,7 @@ class Dataset(Registered, Asking):
         # An algorithm has no content that could be compared: without a name every run is a question of its own.
         options = replace(options, fresh=options.fresh or name is None)
         measure = self._facts.measure
-        options = replace(options, delta=measure.delta)
+        options = replace(options, delta=measure.delta, share=options.share or self._facts.share)
         counted = Question(Count(), self._facts.neighbors, measure=measure), None, condition, None, (), options
         public = self._facts.on_roster & (frozenset() if condition is None else condition.columns)
         rescaled = check_truth("rescale", rescale)
@@ -120,7 +120,7 @@ class Dataset(Registered, Asking):
         return self._answer(ApplyAttempt, applied)
 
     @check_call("batch")
-    def batch(self, share: float = DEFAULT_SHARE) -> Batch:
+    def batch(self, share: float | None = None) -> Batch:
         """Several questions for one share, split where the error is least: `with people.batch(share=.2) as ask:`."""
         return Batch(self, share, self._facts)
 

@@ -10,6 +10,7 @@ from matplotlib.axes import Axes
 from matplotlib.lines import Line2D
 from matplotlib.patches import Patch
 
+from epsilons.accuracy.relation import holds
 from epsilons.demo.people import GROUPS, Population
 from epsilons.demo.questions import DemoResult, LedgerSummary
 from epsilons.plots import INK, draw_svg, new_axes, pick_color, pick_line
@@ -52,6 +53,13 @@ def _as_svg(draw: Callable[Arguments, tuple[Axes, str]]) -> Callable[Arguments, 
     return drawn
 
 
+def _put_condition(axes: Axes, label: str, what: str, assumption: str) -> str:
+    """Below the label of the lower axis: when what is shown holds; the words of it."""
+    held = f"{what} {holds(assumption)}"
+    axes.set_xlabel(f"{label}\n{held}", wrap=True)
+    return held
+
+
 @_as_svg
 def chart_preferences(people: Population) -> tuple[Axes, str]:
     sizes = [len(people.granted(place)) for place in range(len(GROUPS))]
@@ -73,7 +81,7 @@ def chart_mean(one: DemoResult) -> tuple[Axes, str]:
     show = one.question.show
     low, high = min(a.interval[0] for a in answers), max(a.interval[1] for a in answers)
     room = (high - low) * 0.08
-    axes = new_axes(8, 0.5 * len(answers) + 1.8)
+    axes = new_axes(8, 0.5 * len(answers) + 2.2)
     axes.axvline(one.truth, color=TRUTH, linewidth=2.5, zorder=0)
     for place, answer in enumerate(answers):
         value, color = answer.release.value, pick_color(answer.mechanism)
@@ -90,7 +98,8 @@ def chart_mean(one: DemoResult) -> tuple[Axes, str]:
             axes.text(start, place - 0.14, text, transform=across, ha=side, va="bottom", fontsize=11)
     names = [f"{a.mechanism}\n{one.praise}" if a is one.best else a.mechanism for a in answers]
     axes.set_yticks(range(len(answers)), names)
-    axes.set(ylim=(len(answers) - 0.5, -0.5), xlim=(low - room, high + room), xlabel=f"mean wage ({one.question.unit})")
+    axes.set(ylim=(len(answers) - 0.5, -0.5), xlim=(low - room, high + room))
+    held = _put_condition(axes, f"mean wage ({one.question.unit})", "95% intervals", one.best.release.assumption)
     axes.xaxis.set_major_formatter("${x:,.0f}")
     axes.tick_params(axis="y", length=0)
     axes.grid(axis="x")
@@ -103,14 +112,14 @@ def chart_mean(one: DemoResult) -> tuple[Axes, str]:
         f"{a.mechanism}: answer {show(a.release.value)}, interval {show(a.interval[0])} to {show(a.interval[1])}"
         for a in answers
     )
-    return axes, f"The mean weekly wage by mechanism with 95% intervals; the truth is {show(one.truth)}. {listed}."
+    return axes, f"The mean weekly wage by mechanism with {held}; the truth is {show(one.truth)}. {listed}."
 
 
 @_as_svg
 def chart_histogram(one: DemoResult) -> tuple[Axes, str]:
     """People per class of wages: the private answer beside the truth."""
     private, spans, color = one.best.release.value, one.best.interval, pick_color(one.best.mechanism)
-    axes = new_axes(8, 3.9)
+    axes = new_axes(8, 4.3)
     width = 0.4
     for place, key in enumerate(private):
         axes.bar(place - width / 2, one.truth[key], width, color=TRUTH)
@@ -119,7 +128,8 @@ def chart_histogram(one: DemoResult) -> tuple[Axes, str]:
     names = [f"${low:,.0f}–\n{high:,.0f}" for low, high in private]
     names[-1] = f"${list(private)[-1][0]:,.0f}\nor more"
     axes.set_xticks(range(len(private)), names, fontsize=10)
-    axes.set(xlabel="weekly wage (dollars)", ylabel="number of people")
+    axes.set_ylabel("number of people")
+    held = _put_condition(axes, "weekly wage (dollars)", "95% intervals", one.best.release.assumption)
     axes.yaxis.set_major_formatter("{x:,.0f}")
     axes.grid(axis="y")
     axes.set_axisbelow(True)
@@ -130,7 +140,7 @@ def chart_histogram(one: DemoResult) -> tuple[Axes, str]:
     ]
     axes.legend(handles=handles)
     listed = "; ".join(f"${k[0]:,.0f} to ${k[1]:,.0f}: {n:,.0f} (truth {one.truth[k]:,})" for k, n in private.items())
-    return axes, f"People by weekly wage, the private answer beside the truth. {listed}."
+    return axes, f"People by weekly wage, the private answer with {held} beside the truth. {listed}."
 
 
 @_as_svg
@@ -145,21 +155,22 @@ def chart_consent(one: DemoResult) -> tuple[Axes, str]:
         errors = {row.mechanism: row.expected for row in plan.rows}
         for name, curve in curves.items():
             curve.append(errors[name])
-    axes = new_axes(8, 3.9)
+    axes = new_axes(8, 4.3)
     for name, curve in curves.items():
         label = f"{name} ({one.praise})" if name == one.best.mechanism else name
         axes.plot([100 * f for f in fractions], curve, **pick_line(name), linewidth=3, label=label)
     # One curve is twenty times the others: equal steps are equal factors.
     axes.set(xlim=(0, 101), yscale="log", yticks=[1, 2, 5, 10, 20, 50], ylabel="predicted error\n(dollars a week)")
     axes.minorticks_off()
-    axes.set_xlabel(f"strict people (ε below {GROUPS[0].high:g}) who would move to ε = {MOVED_TO:g} (percent)")
+    label = f"strict people (ε below {GROUPS[0].high:g}) who would move to ε = {MOVED_TO:g} (percent)"
+    held = _put_condition(axes, label, "errors", one.plan.assumption)
     axes.xaxis.set_major_formatter("{x:.0f}%")
     axes.yaxis.set_major_formatter("${x:,.0f}")
     axes.grid()
     axes.legend(loc="center left", bbox_to_anchor=(0.02, 0.62))
     show = one.question.show
     ends = "; ".join(f"{n}: {show(c[0])} now, {show(c[-1])} if all move" for n, c in curves.items())
-    return axes, f"Predicted error of the mean wage as strict people move to epsilon {MOVED_TO:g}. {ends}."
+    return axes, f"Predicted error of the mean wage as strict people move to epsilon {MOVED_TO:g}; {held}. {ends}."
 
 
 @_as_svg

@@ -16,6 +16,7 @@ from typing import Any
 import numpy as np
 
 import epsilons as eps
+from epsilons.accuracy.relation import holds
 from epsilons.demo.people import GROUPS, Population
 from epsilons.guarantee import to_epsilon
 from epsilons.planner.budget import BudgetPlan
@@ -103,6 +104,13 @@ class DemoResult:
     def praise(self) -> str:
         """What to call the best answer: nothing is best where nothing can be predicted."""
         return "the default" if self.best.predicted_error is None else "best by the plan"
+
+    @property
+    def remark(self) -> str:
+        """What is to be known of the question, and when the errors beside its answers hold."""
+        if self.best.predicted_error is None:
+            return self.question.remark
+        return f"{self.question.remark} Errors and intervals hold {holds(self.best.release.assumption)}."
 
     @property
     def is_number(self) -> bool:

@@ -56,7 +56,7 @@ def _figure(svg: str, text: str) -> str:
 def _answers(one: DemoResult) -> str:
     question = one.question
     truth = f" The truth, for comparison: {question.show(one.truth)}." if one.is_number else ""
-    text = f"<p>Unit: {escape(question.unit)}. {escape(question.remark)}{truth}</p>"
+    text = f"<p>Unit: {escape(question.unit)}. {escape(one.remark)}{truth}</p>"
     return f"<h3>{escape(question.text)}</h3>{text}{_table(*one.table(), one.praise)}"
 
 

@@ -105,7 +105,7 @@ def _answers(one: DemoResult) -> list[RenderableType]:
     question = one.question
     truth = f"; truth: {question.show(one.truth)}" if one.is_number else ""
     heads, (best, *rows) = one.table()
-    table = _table(f"{question.text} ({question.unit}{truth})", heads, caption=f"* {one.praise}. {question.remark}")
+    table = _table(f"{question.text} ({question.unit}{truth})", heads, caption=f"* {one.praise}. {one.remark}")
     table.add_row(f"{best[0]} *", *best[1:], style="bold green")
     for row in rows:
         table.add_row(*row)

@@ -126,13 +126,20 @@ def _name(node: Any) -> str:
         return f"{_quote(node.name)} stands alone, or where a literal is expected (text is written 'in single quotes')"
     if isinstance(node, exp.Dot):
         return "a number has one point, and a date is written '2026-11-15'"
-    if isinstance(node, exp.Binary) and not isinstance(node, exp.Func):
+    if type(node) in _SIGNS:
+        return "a comparison stands where a column or a literal is expected; AND and OR join them"
+    if _is_worked_out(node):
         return f"{node.key.upper()} is none of its signs"
     if word := _find_part(node)[0]:
         return f"{word} of a column is compared with literals, by = <> < <= > >=, IN or BETWEEN"
     if isinstance(node, exp.Anonymous):
         return f"functions such as {_quote(node.name)} are not asked"
     return f"{node.key.upper()} is no part of it" if isinstance(node, exp.Expr) else "a sign has nothing beside it"
+
+
+def _is_worked_out(node: Any) -> bool:
+    """Whether it is of two parts with a sign between them."""
+    return isinstance(node, exp.Binary) and not isinstance(node, exp.Func)
 
 
 def _quote(name: str) -> str:
@@ -265,7 +272,9 @@ def _value(node: Any, kind: Column) -> Fraction | str | bool:
         sign, node = -1, node.this
     own = f"column {_quote(kind.name)} holds {kind.family}, which is written {_WRITTEN_AS.get(kind.family, '')}"
     _require(type(node) is not exp.Null, "nothing is compared with NULL (IS NULL asks for it)")
-    _require(type(node) is exp.Literal, own if type(node) is exp.Boolean else _name(node))
+    # Without its quotes 2026-11-15 is a difference; in SQL a date may have a word before it.
+    unquoted = kind.family in (DATE, TIME) and (type(node) is exp.Cast or _is_worked_out(node))
+    _require(type(node) is exp.Literal, own if unquoted or type(node) is exp.Boolean else _name(node))
     _only(node, "this", "is_string")
     if node.is_string:
         _require(sign > 0 and kind.family not in (NUMBER, TRUTH), own)

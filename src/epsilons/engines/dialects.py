@@ -20,7 +20,7 @@ TYPES = {
     "int": "BIGINT", "float": "DOUBLE", "text": "VARCHAR", "bool": "BOOLEAN", "date": "DATE", "time": "TIMESTAMP",
 }  # fmt: skip
 
-#: What may stand between cells.
+#: What may stand between cells, and its name, which is as good.
 SEPARATORS = {",": "comma", ";": "semicolon", "\t": "tab", "|": "bar"}
 #: Encodings that files come in, by Python's names for them.
 _ENCODINGS = (
@@ -30,9 +30,16 @@ _ENCODINGS = (
 )  # fmt: skip
 #: What Excel writes before the names, for itself.
 SEP_LINE = re.compile(rb"sep=([,;|\t])\r?\n", re.IGNORECASE)
+#: A sign of thousands that stands elsewhere: 1.5 is then not 15, nor .500 or 1234.567 a whole number. Lakhs
+#: (1,00,000) are as good as thousands.
+_MISPLACED = "(^|[^0-9]|[0-9]{{4}}){0}|{0}([0-9]?([^0-9]|$)|[0-9]{{2}}([^0-9{0}]|$)|[0-9]{{4}})"
 _THOUSANDS = (".", ",", " ", "'", "’", "\N{NO-BREAK SPACE}", "\N{NARROW NO-BREAK SPACE}")
 _CODES = re.compile(r"%(.)", re.DOTALL)
 _DAY, _CLOCK = ({"d", "m", "Y"}, {"d", "m", "y"}), {"H", "I", "p", "M", "S", "f"}
+#: What a day has in any format; how ISO 8601 begins; the first day whose year needs four digits.
+_DIGIT, _ISO_YEAR, _EARLIEST = "[0-9]", "^[0-9]{4}[^0-9]", "1000-01-01"
+#: The years that are written with two digits.
+TWO_DIGITS = range(1969, 2069)
 #: What each kind of source has of it; numbers of JSON are written in one way.
 _OF_TEXT = ("decimal", "thousands", "dates", "times")
 KNOWN = {
@@ -97,15 +104,16 @@ class Dialect:
 
     def __post_init__(self) -> None:
         object.__setattr__(self, "encoding", _find_encoding(self.encoding) or self.encoding)
+        sign = next((sign for sign, word in SEPARATORS.items() if word == self.separator), self.separator)
+        object.__setattr__(self, "separator", sign)
 
     def cast(self, tree: exp.Expr, kind: str) -> exp.Expr:
         """A text cell in its declared type, or null. Casts round fractions to whole numbers: those are null here."""
+        tree = exp.Trim(this=tree) if kind != "text" else tree
+        if kind in ("date", "time"):
+            return self._moment(tree, kind)
         if kind in ("int", "float"):
             tree = self._plain_number(tree)
-        formats = [self.dates] if kind == "date" else [self.times] if self.times else self._usual_times()
-        if kind in ("date", "time") and formats[0]:
-            listed = exp.Array(expressions=[exp.Literal.string(one) for one in formats])
-            tree = exp.Anonymous(this="try_strptime", expressions=[tree.copy(), listed])
         value = exp.TryCast(this=tree.copy(), to=exp.DataType.build(TYPES[kind]))
         if kind != "int":
             return value
@@ -113,20 +121,39 @@ class Dialect:
         exactly = exp.EQ(this=fraction, expression=exp.Cast(this=value.copy(), to=exp.DataType.build("DOUBLE")))
         return exp.Case(ifs=[exp.If(this=exactly, true=value)])
 
+    def _moment(self, tree: exp.Expr, kind: str) -> exp.Expr:
+        """A day or a time, or null. Engines take 90 for the year 90, and read words such as `infinity`: none is one."""
+        formats = [self.dates] if kind == "date" else [self.times] if self.times else self._usual_times()
+        typed, read = exp.DataType.build(TYPES[kind]), tree
+        if formats[0]:
+            listed = exp.Array(expressions=[exp.Literal.string(one) for one in formats])
+            read = exp.Anonymous(this="try_strptime", expressions=[tree.copy(), listed])
+        value = exp.TryCast(this=read, to=typed)
+        written = exp.RegexpLike(this=tree.copy(), expression=exp.Literal.string(_DIGIT if formats[0] else _ISO_YEAR))
+        early = exp.Cast(this=exp.Literal.string(_EARLIEST), to=typed.copy())
+        late = exp.GTE(this=value.copy(), expression=early)
+        test = exp.And(this=written, expression=late) if formats[0] else written
+        return exp.Case(ifs=[exp.If(this=test, true=value)])
+
     def _usual_times(self) -> list[str]:
         """Where only days have a format: those, with or without the time of day."""
         return [f"{self.dates} %H:%M:%S", f"{self.dates} %H:%M", self.dates] if self.dates else [""]
 
     def _plain_number(self, tree: exp.Expr) -> exp.Expr:
-        """With a point for the decimal sign. A point that stands for nothing here makes it no number at all."""
+        """With a point for the decimal sign. A sign that stands for nothing where it stands makes it no number."""
         changes = [(self.thousands, "")] if self.thousands else []
         if self.decimal == ",":
             changes += [(".", "?")] if self.thousands != "." else []
             changes += [(",", ".")]
+        plain = tree
         for old, new in changes:
             pair = {"expression": exp.Literal.string(old), "replacement": exp.Literal.string(new)}
-            tree = exp.Replace(this=tree.copy(), **pair)
-        return tree
+            plain = exp.Replace(this=plain.copy(), **pair)
+        if not self.thousands:
+            return plain
+        misplaced = exp.Literal.string(_MISPLACED.format(re.escape(self.thousands)))
+        found = exp.RegexpLike(this=tree.copy(), expression=misplaced)
+        return exp.Case(ifs=[exp.If(this=exp.Not(this=found), true=plain)])
 
     def recoder(self) -> Any:
         """A function of bytes, chunk after chunk (`final` at the end), that gives the same in UTF-8."""
@@ -151,7 +178,7 @@ def propose(start: bytes, name: str) -> dict[str, str]:
     header = b"" if not lines[said is not None :] else lines[said is not None]
     encoding = "utf-16" if wide else "utf-8"
     try:
-        line = header.decode()
+        line = codecs.getincrementaldecoder("utf-8")().decode(header)  # its last letter may be cut in two
     except UnicodeDecodeError:
         encoding = "cp1252"
         line = header.decode(encoding, "replace")

@@ -24,7 +24,7 @@ from sqlglot import exp
 from epsilons.engines import base
 from epsilons.engines.base import SOURCE, Column, Schema, make_column, register
 from epsilons.engines.sources import Files, Frame, locate
-from epsilons.engines.trees import bit, column, join_bits, table
+from epsilons.engines.trees import bit, column, in_years, join_bits, table
 from epsilons.errors import Argument, DataError
 from epsilons.storage.files import claim_folder, release_folder
 
@@ -180,8 +180,9 @@ class DuckDB:
 
     def stage(self, name: str) -> Schema:
         """As every engine. What a user's relation gives passes through Arrow into the private connection."""
-        asked = [kind.name for kind in self.schema.values() if kind.family != base.OTHER]
-        cells = {each: column(each) if self._relation is not None else self._cells[each] for each in asked}
+        asked = {name: kind for name, kind in self.schema.items() if kind.family != base.OTHER}
+        found = {name: column(name) if self._relation is not None else self._cells[name] for name in asked}
+        cells = {name: in_years(found[name], kind) for name, kind in asked.items()}
         for each in self.declared:
             written, read = (exp.Is(this=tree.copy(), expression=exp.null()) for tree in (column(each), cells[each]))
             cells[base.UNREAD + each] = join_bits([bit(exp.Not(this=written)), bit(read)])

@@ -13,8 +13,8 @@ from typing import TYPE_CHECKING, Any, TypeVar
 
 from sqlglot import exp
 
-from epsilons.engines.base import hide_engine_errors
-from epsilons.engines.trees import column
+from epsilons.engines.base import DATE, TIME, Column, hide_engine_errors
+from epsilons.engines.trees import column, in_years
 from epsilons.errors import Argument, DataError
 
 if TYPE_CHECKING:
@@ -22,8 +22,7 @@ if TYPE_CHECKING:
 
 _SCHEMES = ("postgresql://", "postgres://")
 _AS_THEY_ARE = {"smallint", "integer", "bigint", "real", "double precision", "boolean", "text", "character varying"}
-_MOMENTS = {"date": "DATE", "timestamp without time zone": "TIMESTAMP"}
-_FIRST, _LAST = "0001-01-01", "9999-12-31 23:59:59.999999"
+_MOMENTS = {"date": DATE, "timestamp without time zone": TIME}
 _COLUMNS = (
     "SELECT column_name::text, data_type::text FROM information_schema.columns "
     "WHERE table_name = $1 AND table_schema = COALESCE($2, current_schema()) ORDER BY ordinal_position"
@@ -70,13 +69,9 @@ def find_table(address: str, table: Any) -> ServerTable:
 
 
 def _cell(name: str, kind: str) -> exp.Expr:
-    value = column(name)
     if kind in _MOMENTS:
-        first, last = (
-            exp.Cast(this=exp.Literal.string(day), to=exp.DataType.build(_MOMENTS[kind])) for day in (_FIRST, _LAST)
-        )
-        return exp.Case(ifs=[exp.If(this=exp.Between(this=value.copy(), low=first, high=last), true=value)])
-    return value if kind in _AS_THEY_ARE else exp.Cast(this=value, to=exp.DataType.build("TEXT"))
+        return in_years(column(name), Column(name, _MOMENTS[kind]))
+    return column(name) if kind in _AS_THEY_ARE else exp.Cast(this=column(name), to=exp.DataType.build("TEXT"))
 
 
 def _fetch(cursor: Any, query: str, given: Any = None) -> pa.Table:

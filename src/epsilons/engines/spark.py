@@ -25,7 +25,7 @@ from sqlglot import exp
 from epsilons.engines import base
 from epsilons.engines.base import SOURCE, Schema, make_column, register
 from epsilons.engines.sessions import check_running, find_session, own_session
-from epsilons.engines.trees import column, table
+from epsilons.engines.trees import column, in_years, table
 from epsilons.errors import Argument, DataError
 from epsilons.noise.entropy import system
 from epsilons.storage.files import claim_folder, release_folder, write_private
@@ -115,8 +115,9 @@ class Spark:
         return base.as_columns(self.run(tree))
 
     def stage(self, name: str) -> Schema:
-        asked = [column(kind.name) for kind in self.schema.values() if kind.family != base.OTHER]
-        return self.keep(name, exp.select(*asked).from_(table(SOURCE)))
+        asked = [kind for kind in self.schema.values() if kind.family != base.OTHER]
+        cells = [exp.alias_(in_years(column(kind.name), kind), kind.name, quoted=True) for kind in asked]
+        return self.keep(name, exp.select(*cells).from_(table(SOURCE)))
 
     def keep(self, name: str, tree: exp.Query) -> Schema:
         """As every engine: written to files, and read from there ever after."""

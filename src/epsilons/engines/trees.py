@@ -86,6 +86,15 @@ def cast(tree: exp.Expr, kind: str) -> exp.Expr:
     return exp.Cast(this=tree, to=_type(kind).copy())
 
 
+def in_years(tree: exp.Expr, kind: Column) -> exp.Expr:
+    """What Python and every engine have: a day or time of the years 1 to 9999, null beyond, endless ones too."""
+    if kind.family not in (DATE, TIME):
+        return tree
+    first, last = (date.min, date.max) if kind.family == DATE else (datetime.min, datetime.max)
+    inside = exp.Between(this=tree.copy(), low=literal(first, kind), high=literal(last, kind))
+    return exp.Case(ifs=[exp.If(this=inside, true=tree)])
+
+
 def missing(kind: Column) -> exp.Expr:
     """Whether a column has no value: null, or NaN, which engines hold for larger than every number."""
     if not kind.floating:

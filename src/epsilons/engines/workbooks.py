@@ -14,7 +14,7 @@ from contextlib import suppress
 from datetime import date, datetime, time
 from typing import Any
 
-from epsilons.engines.dialects import PLAIN, Dialect
+from epsilons.engines.dialects import PLAIN, TWO_DIGITS, Dialect
 from epsilons.engines.far_cells import draw_together
 from epsilons.engines.lines import RAGGED, write_row
 from epsilons.errors import Argument, DataError
@@ -108,7 +108,7 @@ def _write_cell(cell: Any, dialect: Dialect) -> str:
     if isinstance(cell, datetime):
         return _write_time(cell, dialect)
     if isinstance(cell, date):
-        return cell.strftime(dialect.dates) if dialect.dates else cell.isoformat()
+        return _write_moment(cell, dialect.dates) if dialect.dates else cell.isoformat()
     return cell.isoformat() if isinstance(cell, time) else str(cell)
 
 
@@ -117,5 +117,10 @@ def _write_time(cell: datetime, dialect: Dialect) -> str:
     if cell.time() == time():
         return _write_cell(cell.date(), dialect)
     if dialect.times or dialect.dates:
-        return cell.strftime(dialect.times or f"{dialect.dates} %H:%M:%S")
+        return _write_moment(cell, dialect.times or f"{dialect.dates} %H:%M:%S")
     return cell.isoformat(" ")
+
+
+def _write_moment(moment: date, written: str) -> str:
+    """In a format; a year that would be read as another one by its last two digits is in none, and so not read."""
+    return moment.strftime(written) if "%y" not in written or moment.year in TWO_DIGITS else moment.isoformat()

@@ -67,6 +67,7 @@ class Ledger(Keeping, Renewing, Telling):
         self._marks: dict[int, str] = {}
         #: What the journal added up to when it was last verified here; every charge is held to it.
         self._replay: Replay | None = None
+        self._condensed = ""
 
     @property
     def lasting(self) -> bool:
@@ -221,9 +222,16 @@ class Ledger(Keeping, Renewing, Telling):
         return values.Members(epoch, people.view(np.uint8).reshape(-1, values.DIGEST_BYTES), cohorts)
 
     def moves(self, line: int) -> values.Moves:
-        """Who joined or moved after a line of the journal, and where they are now."""
+        """Who joined or moved after a line of the journal, and where they are now.
+
+        Since a registration's line, all of it is held to the journal by whoever verified the ledger before.
+        """
         with self._database.read() as connection:
             found = segments.read_moves(connection, line, self._moved.get(line))
+            if found is None:  # others have changed the roster since
+                self._know(recount.verify(connection, recount.resume(self._condensed)))
+                found = segments.read_moves(connection, line, self._moved.get(line))
+            assert found is not None
             return values.Moves(statements.read_epoch(connection), journal.head(connection)[0], *found)
 
     def allowance(self, share: Fraction, dataset: int | None = None) -> values.Allowance:
@@ -394,8 +402,13 @@ class Ledger(Keeping, Renewing, Telling):
             self._database.check_tables(connection)
             before = 0 if start is None else start.line
             done = recount.verify(connection, start, progress)
-        self._marks, self._moved = dict(done.marks), done.list_moves()
+        told = recount.sum_up(done)
+        self._know(done)
         if anchor is not None and note and done.line > before:
-            anchor.note_verified(done.line, done.head, done.condense())
-        told, self._replay = recount.sum_up(done), done
+            anchor.note_verified(done.line, told.head, self._condensed)
         return told
+
+    def _know(self, done: Replay) -> None:
+        """What was verified just now: charges are held to it, and later lines go on from there."""
+        self._marks, self._moved = dict(done.marks), done.list_moves()
+        self._replay, self._condensed = done, done.condense()

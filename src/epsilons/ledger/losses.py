@@ -35,6 +35,17 @@ def bound_loss(connection: Connection, here: int | None, newest: int | None) -> 
     return newest - here if newest - here < largest else UNKNOWN
 
 
+def find_last(connection: Connection) -> tuple[int, str]:
+    """The last line that is left, by number and hash: older records are brought up to date before they are looked at.
+
+    What is lost comes after it all the same, and no one but this copy knows the lines that say so. Those of any other
+    kind could give back what was spent in the lost part: where they were never handed over, nothing bounds that.
+    """
+    left = "SELECT seq, hash FROM journal WHERE kind <> 'migrate' ORDER BY seq DESC LIMIT 1"
+    seq, digest = connection.execute(left).fetchone() or (0, journal.START)
+    return seq, digest
+
+
 def read_last(connection: Connection) -> int:
     """What the last loss counted for, of everyone; UNKNOWN: for everything."""
     line = connection.execute("SELECT body FROM journal WHERE kind = 'loss' ORDER BY seq DESC LIMIT 1").fetchone()

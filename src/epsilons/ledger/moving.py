@@ -42,6 +42,10 @@ def restore(backup: str, url: str, witness: Place = None) -> tuple[Ledger, bool]
     What stood there before is kept: beside the ledger, or where that is no file,
     beside the backup.
     """
+    folder = os.path.dirname(os.path.abspath(backup))
+    if not os.access(folder, os.W_OK | os.X_OK):
+        what, rule = f"Nothing can be written beside {backup}.", "A database has its log beside it, also to be read."
+        raise LedgerError(what, rule=rule, suggest="a copy of the backup in a folder of yours")
     path = sqlite_path(url)
     if path is None:
         _put_tables(backup, url)
@@ -104,11 +108,11 @@ def _put_file(backup: str, url: str, path: str) -> None:
     if os.path.exists(path) and os.path.getsize(path):
         with closing(find_database(url, create=False)) as there:
             _check_same(backup, there)
-    _put_aside(path)
     beside = f"{path}.restoring"
     Path(beside).unlink(missing_ok=True)
     with closing(_open_file(backup)) as database:
         database.copy(beside)
+    _put_aside(path)  # once there is something to put in its place
     os.replace(beside, path)
 
 

@@ -295,7 +295,7 @@ def _write_off(
     """`gone`: its witness is, so that nobody knows whether anything was lost."""
     with database.write() as connection:
         known, bound, seen = None, losses.UNKNOWN, None if head is None else head.read()
-        since, lost = journal.head(connection)[0], seen
+        (since, _), lost = losses.find_last(connection), seen
         if outside is not None:
             known, here = outside.find_lost(connection)
             bound = losses.bound_loss(connection, here, None if known is None else known.most)

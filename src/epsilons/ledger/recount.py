@@ -68,10 +68,7 @@ def verify(connection: Connection, start: Replay | None = None, progress: Progre
         kept = min((one["seq"] for one in replay.newest.values()), default=replay.line)
         people = _Roster(connection, since, kept, rows)
         people.compare(told)
-        _compare(connection, "ledger", [replay.about])
-        _compare(connection, "quotas", replay.quotas.values())
-        _compare(connection, "levels", replay.levels)
-        _compare_registrations(connection, [*replay.newest.values(), *replay.registered])
+        _compare_settled(connection, replay, [*replay.newest.values(), *replay.registered])
         _compare_asked(connection, [*replay.ended, *replay.open.values()])
         _compare_cohorts(connection, replay, whole)
         _compare_sizes(connection, replay, whole)
@@ -103,7 +100,7 @@ def _note_moves(
 
 
 def keep_up(connection: Connection, replay: Replay) -> None:
-    """Follow the lines that are new, and compare all that a charge rests on: living accounts, terms and epoch.
+    """Follow the lines that are new, and compare all that a charge, or what people say, rests on but who stands where.
 
     In the transaction that charges, so that an edit beside it is noticed before it is honoured.
     """
@@ -114,7 +111,7 @@ def keep_up(connection: Connection, replay: Replay) -> None:
         replay.ended.clear()
         replay.registered.clear()
         replay.accounts = {number: one for number, one in replay.accounts.items() if one.kept}
-        _compare(connection, "ledger", [replay.about])
+        _compare_settled(connection, replay, replay.newest.values())
         _compare_cohorts(connection, replay, whole=False)
     except (ValueError, KeyError, TypeError, AttributeError, OverflowError):
         raise does_not_add_up("something in it cannot be read") from None
@@ -126,6 +123,14 @@ def sum_up(replay: Replay) -> Recount:
     cohorts = tuple(Cohort(*_AS_COHORT(one)) for one in living)
     people = sum(one.people for one in living)
     return Recount(replay.line, replay.releases, people, replay.head, cohorts)
+
+
+def _compare_settled(connection: Connection, replay: Replay, registered: Iterable[dict[str, Any]]) -> None:
+    """Terms and epoch, what analysts may use, what names of levels mean, and what was registered."""
+    _compare(connection, "ledger", [replay.about])
+    _compare(connection, "quotas", replay.quotas.values())
+    _compare(connection, "levels", replay.levels)
+    _compare_registrations(connection, registered)
 
 
 def _compare(connection: Connection, table: str, expected: Iterable[dict[str, Any]]) -> None:
@@ -173,7 +178,7 @@ def _compare_sizes(connection: Connection, replay: Replay, whole: bool) -> None:
         raise _differs("departures")
 
 
-def _compare_registrations(connection: Connection, expected: Sequence[dict[str, Any]]) -> None:
+def _compare_registrations(connection: Connection, expected: Iterable[dict[str, Any]]) -> None:
     """The journal has digests of what was settled."""
     for one in expected:
         found = connection.execute("SELECT * FROM registrations WHERE number = :number", {"number": one["number"]})

@@ -139,16 +139,20 @@ def chain_moves(known: str, entries: Entries, left: Sequence[Row]) -> str:
     return known
 
 
-def read_moves(connection: Connection, line: int, known: tuple[int, str] | None) -> tuple[Sorted, Codes, Departures]:
+def read_moves(
+    connection: Connection, line: int, known: tuple[int, str] | None
+) -> tuple[Sorted, Codes, Departures] | None:
     """Who was entered by later lines, and where they are; and which cohorts were left by these.
 
-    Refused if that is not what is known of it, up to a line, as a hash.
+    Refused if that is not what is known of it, up to a line, as a hash; None if lines after that one have more of it.
     """
     found, left = read_since(connection, line), departures.read_rows(connection, line)
     if known is not None:
         last, verified = known
         if chain_moves(START, found.only(found.lines <= last), [one for one in left if one[0] <= last]) != verified:
             raise does_not_add_up("the table of people differs from the journal")
+        if (found.lines > last).any() or any(one[0] > last for one in left):
+            return None
     followed = Departures.of(left)
     return *found.last(followed), followed
 

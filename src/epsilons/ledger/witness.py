@@ -219,7 +219,7 @@ class Outside:
 
         Refuses where nothing was lost. A witness that does not know the ledger has lost its own store.
         """
-        head, line = self._witness.read(journal.head(connection))
+        head, line = self._witness.read(losses.find_last(connection))
         if head is not None and self._is_counted(connection, head):
             raise NothingLostError
         known = line is not None and self._is_counted(connection, line)

@@ -25,7 +25,7 @@ from epsilons.arguments.reading import Settings
 from epsilons.errors import Argument, EpsilonsError, PlanError, Text
 from epsilons.guarantee import PERSONALIZED, to_epsilon
 from epsilons.measure import ANY_LOSS, NANO, PLAIN, Measure, Rate
-from epsilons.mechanisms.vetting import is_vetted
+from epsilons.mechanisms.vetting import is_own, is_vetted
 from epsilons.noise.entropy import Entropy
 from epsilons.preferences import Levels, name_grant
 from epsilons.statistics.base import Answer, Floats, Question, Statistic, Weighting
@@ -35,6 +35,7 @@ from epsilons.summaries import People
 _MOST_WORKED_OUT = 4096  # how much is remembered about a roster
 Charges = tuple[int | None, ...]  # in nano-epsilon; None for public people, who have no balance
 _NEEDS = "it needs a public number of values: no condition, no groups, one row per person, no values left out"
+_UNAUDITED = "from another package, it is chosen for what it was audited with; a mechanism by its name serves it"
 #: What makes the number of values public where they are all asked for.
 _PUBLIC: Text = (Argument("missing", "center"), ", or ", Argument("complete", True), " if nothing is missing")
 _GIVEN = {"personalized": "personalized", "individual": "individual", "group": "individual"}  # {asked for: served by}
@@ -85,18 +86,14 @@ class Mechanism(ABC):
     #: The families of statistics that it serves, and which of their statistics if not all.
     families: ClassVar[tuple[str, ...]] = ("linear", "ratio", "variance", "regression", "order", "quantiles", "choice")
     statistics: ClassVar[tuple[str, ...] | None] = None
-    #: What to say where it serves something else: "it serves counts and order statistics".
-    serves_only: ClassVar[str] = ""
-    #: Whether it needs to know how many values there are.
-    needs_public_count: ClassVar[bool] = False
-    #: One short clause on what it does, for plans.
-    gist: ClassVar[str] = ""
+    serves_only: ClassVar[str] = ""  # what to say where it serves something else: "it serves counts"
+    needs_public_count: ClassVar[bool] = False  # whether it needs to know how many values there are
+    gist: ClassVar[str] = ""  # one short clause on what it does, for plans
     #: Which kind of privacy it gives, and what must be said of it.
     privacy: ClassVar[str] = "personalized"
     kind: ClassVar[str] = PERSONALIZED
     caveats: ClassVar[tuple[str, ...]] = ()
-    #: Whether an absent person stands at a fixed public value, so that "replace" implies "absent".
-    imputes: ClassVar[bool] = False
+    imputes: ClassVar[bool] = False  # whether who is absent stands at a public value: "replace" implies "absent"
     bounded_range: ClassVar[bool] = False  # whether order statistics come from exponential mechanisms alone
 
     def refuses(self, question: Question, levels: Levels) -> str | None:
@@ -121,6 +118,10 @@ class Mechanism(ABC):
     def worst_error(self, question: Question, levels: Levels) -> float | None:
         """That error for the worst values people could have, however these relate to their preferences."""
         return None
+
+    def predict_if(self, truth: Question, question: Question, levels: Levels) -> float | None:
+        """The error of an answer that is planned by a question's guesses, if those of another one are true."""
+        return find_error(self, truth, levels)
 
     @abstractmethod
     def draw(self, question: Question, people: People, entropy: Entropy) -> Answer:
@@ -193,6 +194,10 @@ class Weighing(Mechanism):
     def worst_error(self, question: Question, levels: Levels) -> float | None:
         return FAMILIES[question.statistic.family].worst_error(question, levels, weighting_of(self, question, levels))
 
+    def predict_if(self, truth: Question, question: Question, levels: Levels) -> float | None:
+        accuracy, made = FAMILIES[question.statistic.family], weighting_of(self, question, levels)
+        return (accuracy.worst_error if math.isinf(truth.assume) else accuracy.predict_error)(truth, levels, made)
+
     def condition(self, question: Question, levels: Levels, answer: Answer | None = None) -> str:
         """Where everyone has the same weight, it does not matter who chose which level."""
         weighting, statistic = weighting_of(self, question, levels), question.statistic
@@ -229,14 +234,6 @@ class Weighing(Mechanism):
 
     def noisy_sums(self, question: Question, people: People) -> NoisySums | None:
         return question.statistic.noisy_sums(question, weighting_of(self, question, people.levels), people)
-
-
-def tell_loss(question: Question, nano: int | Fraction) -> str:
-    """A loss as people pay for it, whatever share of their grants that is: an epsilon, or a rho."""
-    rate, whole = question.rate, math.ceil(nano)
-    if rate is None:
-        return f"{float(nano) / NANO:.4g}"
-    return f"a rho of {(rate.cost(whole) or 0) / rate.measure.one:.4g}"
 
 
 # What is worked out about a roster ---------------------------------------------------------------------------------
@@ -410,22 +407,21 @@ def option_names(kind: Any) -> set[str]:
 
 def serving(question: Question, levels: Levels, settings: Settings) -> list[Mechanism]:
     """Every mechanism that can serve, with the options that it takes."""
-    statistic, found = question.statistic, []
+    statistic, scope, found, own = question.statistic, question.statistic.scope, [], is_own(question.statistic)
     kinds: list[Any] = [kind_for(name, statistic) for name in list_mechanisms(question.privacy)]
-    own = type(statistic).__module__.startswith("epsilons.")
     for kind in (kind for kind in kinds if serves(kind, statistic)):
         given = {name: value for name, value in vars(settings).items() if value is not None}
         made = kind(**{name: value for name, value in given.items() if name in option_names(kind)})
         fits = why_refused(made, question, levels) is None and isinstance(_check_charges(made, question, levels), tuple)
-        # A draw of its own is vouched for where it was audited: one row of everybody.
-        as_audited = kind.draw is Weighing.draw or statistic.scope is None
+        # A draw or a statistic from outside is vouched for where it was audited: one row of everybody.
+        as_audited = scope is None or (kind.draw is Weighing.draw and (own or scope.rows == scope.cells == 1))
         if fits and ((own and kind in OWN) or (as_audited and is_vetted(kind, question))):
             found.append(made)
     if not found:
         what = ("Nothing gives ", Argument("privacy", question.privacy), f" for a {statistic.name}.")
         if (complete := statistic.completed()) is None:
-            reasons = dict.fromkeys(why_refused(kind(), question, levels) for kind in kinds)
-            rule = f"{next(iter(reasons))}." if len(reasons) == 1 else ""
+            reason, *others = dict.fromkeys(why_refused(kind(), question, levels) for kind in kinds)
+            rule = _UNAUDITED if None in (reason, *others) else "" if others else f"{reason}."
             raise PlanError(what, rule=rule[:1].upper() + rule[1:])
         serving(replace(question, statistic=complete), levels, settings)
         raise PlanError(what, rule="It needs a public number of values; missing ones are left out.", suggest=_PUBLIC)

@@ -6,6 +6,7 @@ from abc import abstractmethod
 from collections.abc import Iterator
 from dataclasses import dataclass, replace
 from fractions import Fraction
+from functools import partial
 from typing import Any, ClassVar, cast
 
 import numpy as np
@@ -14,7 +15,7 @@ from numpy.typing import NDArray
 from epsilons.accuracy import order as order_accuracy
 from epsilons.accuracy.additive import facts_of
 from epsilons.accuracy.intervals import ErrorBar
-from epsilons.accuracy.mixed import MixedMeans
+from epsilons.accuracy.mixed import MixedMeans, levels_differ
 from epsilons.accuracy.ratio import LevelsEffect, RatioAccuracy
 from epsilons.accuracy.relation import LevelAnswer, Relation, contradicts
 from epsilons.errors import PlanError
@@ -41,6 +42,13 @@ from epsilons.summaries import People
 from epsilons.summaries.cells import SortedCells
 
 _RATIO = RatioAccuracy()
+CONTRADICTED = " (which the levels' own answers contradict)"
+
+
+def list_levels(answer: Answer) -> list[list[dict[str, Any]]]:
+    """What levels released by themselves, for each number of an answer."""
+    told = answer.details["levels"]
+    return told if isinstance(answer.value, dict) else [told]
 
 
 class Mixed(Mechanism):
@@ -164,15 +172,20 @@ class MixedMean(MixedSums, MixedAnswers):
     families: ClassVar[tuple[str, ...]] = ("linear",)
     statistics: ClassVar[tuple[str, ...] | None] = ("count", "sum", "mean")
 
-    def errors(self, question: Question, levels: Levels) -> MixedMeans:
-        """What the shares and the levels' noises do to the answer."""
-        return MixedMeans(question, levels, self.shares(question, levels), self.mean_scales(question, levels))
+    def errors(self, question: Question, levels: Levels, planned: Question | None = None) -> MixedMeans:
+        """What the shares, which another question's guesses may have planned, and the levels' noises do."""
+        return MixedMeans(
+            question, levels, self.shares(planned or question, levels), self.mean_scales(question, levels)
+        )
 
     def predict_error(self, question: Question, levels: Levels) -> float | None:
         return self.errors(question, levels).error(cast(Additive, question.statistic).guess(question))
 
     def worst_error(self, question: Question, levels: Levels) -> float | None:
         return self.predict_error(replace(question, assume=math.inf, bought=None), levels)
+
+    def predict_if(self, truth: Question, question: Question, levels: Levels) -> float | None:
+        return self.errors(truth, levels, question).error(cast(Additive, truth.statistic).guess(truth))
 
     def stated_error(self, question: Question, levels: Levels, answer: Answer) -> Any:
         """At the contribution that each number shows, one error nearer to the middle."""
@@ -214,7 +227,9 @@ class MixedMean(MixedSums, MixedAnswers):
         variance = max(ones * (1 - ones), 1e-9) if question.statistic.name == "count" else self.spread(question, levels)
         # What a condition of unrelated preferences adds: the guesses that are taken at their word.
         given = replace(question, assume=0.0, bought=None).condition().partition(", and ")[2]
-        found = Relation(tuple(self.level_rows(question, levels, answers[:, 0])), math.sqrt(variance), given)
+        low, high = cast(Additive, question.statistic).extremes
+        rows = tuple(self.level_rows(question, levels, answers[:, 0]))
+        found = Relation(rows, math.sqrt(variance), given, left_out=levels.left_out, width=high - low)
         return {**told, "relation": found.to_dict()}
 
     def level_variances(self, question: Question, levels: Levels, answers: Floats) -> list[float]:
@@ -234,10 +249,13 @@ class MixedMean(MixedSums, MixedAnswers):
         seen = answer.numbers if question.statistic.one_each and answer else ()
         spreads = [math.sqrt(self.errors(question, levels).shown(number).most) for number in seen]
         told = question.condition(spreads=spreads)
-        if answer is None or math.isinf(question.assume) or "relation" not in answer.details:
+        if answer is None or math.isinf(question.assume):
             return told
-        contradicted = contradicts(answer.details["relation"], question.assume)
-        return f"{told} (which the levels' own answers contradict)" if contradicted else told
+        listed = list_levels(answer)
+        spreads, left_out = spreads or [question.statistic.related(question)[1]] * len(listed), levels.left_out
+        told_of = zip(listed, spreads, strict=True)
+        found = [Relation.of(rows, {"spread": spread, "left_out": left_out}) for rows, spread in told_of]
+        return f"{told}{CONTRADICTED}" if any(contradicts(one, question.assume, len(found)) for one in found) else told
 
 
 @register
@@ -260,27 +278,43 @@ class MixedRatio(MixedSums):
     families: ClassVar[tuple[str, ...]] = ("ratio",)
     statistics: ClassVar[tuple[str, ...] | None] = ("mean",)
 
-    def effect(self, question: Question, levels: Levels) -> LevelsEffect:
-        """What the weights and the levels' noises do to the answer."""
+    def effect(self, question: Question, levels: Levels, planned: Question | None = None) -> LevelsEffect:
+        """What the weights, which another question's guesses may have planned, and the levels' noises do."""
 
         def mix() -> LevelsEffect:
             noises = level_scales(question, levels)
-            shares = self.share_out(question, levels, self.add_parts(question, levels, noises))
+            scales = self.mean_scales(planned, levels) if planned else self.add_parts(question, levels, noises)
+            shares = self.share_out(planned or question, levels, scales)
             return LevelsEffect.mixing(question, levels, shares, noises)
 
-        return remember(levels, ("mixed effect", self, question), mix)
+        return remember(levels, ("mixed effect", self, question, planned), mix)
 
     def predict_error(self, question: Question, levels: Levels) -> float | None:
-        if math.isinf(question.assume):
-            return self.worst_error(question, levels)
-        effect = self.effect(question, levels)
-        return float(_RATIO.expected_errors(question, effect, effect.facts.moments))
+        return self.predict_if(question, question, levels)
+
+    def predict_if(self, truth: Question, question: Question, levels: Levels) -> float | None:
+        effect = self.effect(truth, levels, None if truth is question else question)
+        if math.isinf(truth.assume):
+            return float(_RATIO.worst_errors(truth, effect))
+        return float(_RATIO.expected_errors(truth, effect, effect.facts.moments))
 
     def worst_error(self, question: Question, levels: Levels) -> float | None:
         return float(_RATIO.worst_errors(question, self.effect(question, levels)))
 
     def stated_error(self, question: Question, levels: Levels, answer: Answer) -> Any:
         return _RATIO.state(question, self.effect(question, levels), answer)
+
+    def condition(self, question: Question, levels: Levels, answer: Answer | None = None) -> str:
+        """The levels' own rows may contradict what was assumed, whichever mean the interval leaves possible."""
+        told = question.condition()
+        if answer is None or math.isinf(question.assume):
+            return told
+        listed, bars = list_levels(answer), self.error_bars(question, levels, answer) or ()
+        for rows, bar, number in zip(listed, bars, answer.numbers, strict=True):
+            differ = partial(levels_differ, question, rows, levels.left_out, len(listed))
+            if differ([number]) and differ(np.linspace(*bar.interval(number, 1 - 0.01 / len(listed), False), 9)):
+                return f"{told}{CONTRADICTED}"
+        return told
 
     def error_bars(self, question: Question, levels: Levels, answer: Answer) -> tuple[ErrorBar, ...] | None:
         """Numbers of rows are multiples of each level's weight."""
@@ -349,7 +383,10 @@ class MixedQuantile(MixedAnswers):
         return np.array([reach / to_epsilon(g) / n for g, n in zip(levels.grants, levels.sizes, strict=True)])
 
     def predict_error(self, question: Question, levels: Levels) -> float | None:
-        return order_accuracy.mixed_quantile_error(question, levels, self.shares(question, levels))
+        return self.predict_if(question, question, levels)
+
+    def predict_if(self, truth: Question, question: Question, levels: Levels) -> float | None:
+        return order_accuracy.mixed_quantile_error(truth, levels, self.shares(question, levels))
 
     def mix(self, question: Question, levels: Levels, answers: Floats) -> Floats:
         return np.clip(self.shares(question, levels) @ answers, *cast(Order, question.statistic).bounds)

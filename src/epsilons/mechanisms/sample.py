@@ -11,7 +11,7 @@ import numpy as np
 
 from epsilons.accuracy.weightings import Weightings
 from epsilons.guarantee import NANO
-from epsilons.mechanisms.base import register, tell_loss, weighting_of
+from epsilons.mechanisms.base import register, weighting_of
 from epsilons.mechanisms.threshold import Thresholded
 from epsilons.noise.entropy import ALWAYS
 from epsilons.noise.weighing import keep_chance
@@ -72,5 +72,5 @@ class Sample(Thresholded):
         return Weightings(staying, thresholds, 1, self.rest, sampled=True)
 
     def explain(self, question: Question, levels: Levels) -> str:
-        t = tell_loss(question, weighting_of(self, question, levels).rate)
+        t = question.tell_loss(weighting_of(self, question, levels).rate)
         return f"a random sample, likelier the more was granted, at {t}"

@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 from epsilons.arguments.checks import INSIDE, SCALES, check_gamma, check_name
 from epsilons.errors import Argument, PlanError
 from epsilons.guarantee import NANO, to_epsilon
-from epsilons.mechanisms.base import Charges, Mechanism, register, tell_loss
+from epsilons.mechanisms.base import Charges, Mechanism, register
 from epsilons.mechanisms.sample import Coins
 from epsilons.mechanisms.threshold import resolve_threshold
 from epsilons.noise.entropy import ALWAYS, Entropy
@@ -180,7 +180,7 @@ class SmoothSensitivity(Mechanism):
         return {"scale": self.scale, "gamma": self.gamma, "inside": self.inside, **at}
 
     def explain(self, question: Question, levels: Levels) -> str:
-        t = tell_loss(question, self.epsilon(question, levels))
+        t = question.tell_loss(self.epsilon(question, levels))
         kept = f"only people who granted enough to be charged {t}"
         who = {"minimum": "everyone", "threshold": f"{kept},", "sample": "a random sample"}[self.inside]
         return f"{self.gist}, {who} at {t}"

@@ -15,7 +15,7 @@ from epsilons.accuracy.weightings import Weightings
 from epsilons.arguments.checks import THRESHOLDS, check_threshold
 from epsilons.errors import PlanError
 from epsilons.guarantee import NANO, to_epsilon
-from epsilons.mechanisms.base import Weighing, register, tell_loss, weighting_of
+from epsilons.mechanisms.base import Weighing, register, weighting_of
 from epsilons.preferences import Levels, to_nano
 from epsilons.statistics.base import Floats, Question, Rest, Weighting
 
@@ -105,5 +105,5 @@ class Threshold(Thresholded):
         return Weightings((granted >= thresholds[:, None] / NANO).astype(float), thresholds, 1, self.rest)
 
     def explain(self, question: Question, levels: Levels) -> str:
-        t = tell_loss(question, weighting_of(self, question, levels).rate)
+        t = question.tell_loss(weighting_of(self, question, levels).rate)
         return f"only people who granted enough to be charged {t}, all at that"

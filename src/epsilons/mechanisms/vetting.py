@@ -1,9 +1,9 @@
 """What "auto" may choose: the package's own, which its tests hold to their word, and from outside what was audited.
 
 Mechanisms and statistics from other packages, or from a notebook, can be asked for by name. Before "auto" may choose
-one, an audit runs on small made-up data, once for each pair of the two: rooms above bring it (`AUDITORS`). It looks at
-pure losses. A concentrated account takes half the square of one for granted, and no less: less is for bounded ranges,
-which no audit shows.
+one, an audit runs on small made-up data, once for each pair of the two: rooms above bring it (`AUDITORS`). A statistic
+from outside is audited anew where not everybody counts. The audit looks at pure losses. A concentrated account takes
+half the square of one for granted, and no less: less is for bounded ranges, which no audit shows.
 """
 
 from __future__ import annotations
@@ -16,20 +16,28 @@ from epsilons.measure import ANY_LOSS
 if TYPE_CHECKING:
     from epsilons.mechanisms.base import Mechanism
     from epsilons.preferences import Levels
-    from epsilons.statistics.base import Question
+    from epsilons.statistics.base import Question, Statistic
 
-#: Each says of a mechanism's class, a statistic's name and the neighbours whether no loss passes what is charged.
-AUDITORS: list[Callable[[Any, str, str], bool]] = []
-_vetted: dict[tuple[Any, Any, str], bool] = {}
+#: Each says of a mechanism's class, a statistic's name, the neighbours, and whether it is asked of some people only,
+#: whether no loss passes what is charged.
+AUDITORS: list[Callable[[Any, str, str, bool], bool]] = []
+_vetted: dict[tuple[Any, Any, str, bool], bool] = {}
+
+
+def is_own(statistic: Statistic) -> bool:
+    """Whether a statistic is one of this package."""
+    return type(statistic).__module__.startswith("epsilons.")
 
 
 def is_vetted(kind: Any, question: Question) -> bool:
     """Whether "auto" may choose a mechanism for a question, one of which comes from outside."""
     if question.measure.delta is not None and question.statistic.loss_factor != ANY_LOSS:
         return False
-    key = kind, type(question.statistic), question.neighbors
+    statistic, neighbors = question.statistic, question.neighbors
+    scoped = statistic.scope is not None and not is_own(statistic)
+    key = kind, type(statistic), neighbors, scoped
     if key not in _vetted:
-        _vetted[key] = bool(AUDITORS) and all(f(kind, question.statistic.name, question.neighbors) for f in AUDITORS)
+        _vetted[key] = bool(AUDITORS) and all(f(kind, statistic.name, neighbors, scoped) for f in AUDITORS)
     return _vetted[key]
 
 

@@ -12,7 +12,7 @@ from epsilons.accuracy.weightings import Weightings
 from epsilons.arguments.checks import refuse
 from epsilons.errors import Argument
 from epsilons.guarantee import NANO
-from epsilons.mechanisms.base import Weighing, register, tell_loss, weighting_of
+from epsilons.mechanisms.base import Weighing, register, weighting_of
 from epsilons.mechanisms.calibration import calibrate
 from epsilons.mechanisms.exponential import fill_outcomes
 from epsilons.preferences import LARGEST_EPSILON, Levels, roster_of
@@ -60,7 +60,7 @@ class Weighted(Weighing):
         return proportional(levels, cap, Rest.RESCALED)
 
     def explain(self, question: Question, levels: Levels) -> str:
-        cap = tell_loss(question, weighting_of(self, question, levels).rate)
+        cap = question.tell_loss(weighting_of(self, question, levels).rate)
         groups = ", each public group as it has people" if isinstance(levels, Strata) else ""
         return f"everyone by their epsilon, up to {cap}{groups}; one noise"
 

@@ -16,8 +16,8 @@ import numpy as np
 
 from epsilons.accuracy.additive import uneven
 from epsilons.arguments.checks import LEAST_SHARE, check_whole
-from epsilons.arguments.options import DEFAULT_ASSUME, DEFAULT_SHARE
-from epsilons.display import Sheet, Shown, show
+from epsilons.arguments.options import DEFAULT_ASSUME, DEFAULT_QUESTIONS
+from epsilons.display import Sheet, Shown, show, show_count
 from epsilons.errors import Argument, PlanError
 from epsilons.measure import Measure, check_delta
 from epsilons.preferences import to_nano
@@ -25,8 +25,6 @@ from epsilons.statistics.base import Floats
 
 #: Of a concentrated account, unless the steward says otherwise.
 DEFAULT_DELTA = 1e-6
-#: As many questions as the default share leaves room for.
-DEFAULT_QUESTIONS = round(1 / DEFAULT_SHARE)
 #: How many are told beside those that were asked about.
 _CURVE = (1, 2, 5, 10, 20, 50, 100, 200, 500, 1000)
 MOST_QUESTIONS = int(1 / LEAST_SHARE)
@@ -58,6 +56,8 @@ class BudgetPlan(Shown):
     width: float
     rows: tuple[Forecast, ...]
     curve: tuple[Forecast, ...]
+    #: For how many questions the dataset was registered.
+    planned: int = DEFAULT_QUESTIONS
 
     @property
     def share(self) -> float:
@@ -72,6 +72,7 @@ class BudgetPlan(Shown):
     def to_dict(self) -> dict[str, Any]:
         """Plain values that survive JSON."""
         told = {"questions": self.questions, "share": self.share, "best": self.best, "people": self.people}
+        told |= {"planned": self.planned, "default_share": 1 / self.planned}
         about = {"delta": self.delta, "assume": self.assume, "column": self.column, "width": self.width}
         rows = {name: [vars(row) for row in getattr(self, name)] for name in ("rows", "curve")}
         return {**told, **about, **rows}
@@ -87,14 +88,33 @@ class BudgetPlan(Shown):
         ]
         head = ("questions", "share of each", "count, pure", "count, zcdp", "mean, pure", "mean, zcdp")
         of_what = f"of {self.column}" if self.column else "as a part of the width of its bounds"
+        of_width, (share, mean) = "" if self.column else " of it", (self.assume * part for _, part in (_COUNT, _MEAN))
         notes = [
             f"Expected error of a count of people and of a mean {of_what}, if all questions are alike,",
-            f"everyone has a value, and no level lies further than {self.assume:g} spreads from everyone's.",
+            f"everyone has a value, and no level's expected share is further than {show(share)} from everyone's,",
+            f"nor its mean further than {show(mean * self.width)}{of_width}.",
             f"pure: epsilons add up. zcdp: (epsilon, {self.delta:g}) for everyone, with Gaussian noise.",
             f"For {self.questions:,} questions {self.best} accounts are better; the share of each is {self.share:.4g}.",
-            f"The default share, {DEFAULT_SHARE:g}, leaves room for {DEFAULT_QUESTIONS} questions.",
+            tell_planned(self.planned),
         ]
+        if self.questions != self.planned:
+            notes.append(f"Registered with questions = {self.questions}, it would be {self.share:.4g}.")
         return [Sheet(f"Budget for {self.questions:,} questions", head, cells, notes)]
+
+
+def tell_planned(questions: int) -> str:
+    """What a question takes unless it says otherwise, and why."""
+    return f"The default share, {1 / questions:.4g}, leaves room for {show_count(questions, 'question')}."
+
+
+def check_questions(given: Any) -> int:
+    """How many questions are planned for: each has a share, which is not as small as anybody likes."""
+    refusal = PlanError("This is no number of questions.", suggest=Argument("questions", 200))
+    often = check_whole(given, refusal=refusal)
+    if often > MOST_QUESTIONS:
+        rule = f"A share is at least {float(LEAST_SHARE):g}, so that there is room for {MOST_QUESTIONS:,} at most."
+        raise PlanError("So many questions cannot be asked.", rule=rule, suggest=Argument("questions", MOST_QUESTIONS))
+    return often
 
 
 def plan_budget(
@@ -106,13 +126,10 @@ def plan_budget(
     assume: float = DEFAULT_ASSUME,
     column: str = "",
     width: float = 1.0,
+    planned: int = DEFAULT_QUESTIONS,
 ) -> BudgetPlan:
     """Of so many people at each epsilon; infinite ones are public."""
-    refusal = PlanError("This is no number of questions.", suggest=Argument("questions", 200))
-    often = check_whole(questions, refusal=refusal)
-    if often > MOST_QUESTIONS:
-        rule = f"A share is at least {float(LEAST_SHARE):g}, so that there is room for {MOST_QUESTIONS:,} at most."
-        raise PlanError("So many questions cannot be asked.", rule=rule, suggest=Argument("questions", MOST_QUESTIONS))
+    often = check_questions(questions)
     measure = Measure(check_delta(delta))
     if not any(math.isfinite(epsilon) for epsilon in epsilons):
         raise PlanError("There is nothing to plan.", rule="Everyone is public: answers are exact.")
@@ -128,7 +145,7 @@ def plan_budget(
 
     rows = tuple(forecast(account, often) for account in _ACCOUNTS)
     curve = tuple(forecast(account, number) for account in _ACCOUNTS for number in _CURVE)
-    return BudgetPlan(often, int(people.sum()), delta, assume, column, width, rows, curve)
+    return BudgetPlan(often, int(people.sum()), delta, assume, column, width, rows, curve, planned)
 
 
 def find_delta(given: float | None, own: Any) -> float:

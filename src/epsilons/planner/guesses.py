@@ -5,10 +5,9 @@ from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
-from epsilons.accuracy import FAMILIES
 from epsilons.arguments.checks import check_guess
 from epsilons.display import show
-from epsilons.mechanisms.base import Mechanism, Weighing, find_error, weighting_of
+from epsilons.mechanisms.base import Mechanism, find_error
 from epsilons.preferences import Levels
 from epsilons.statistics.base import Question
 from epsilons.statistics.counting import Counting
@@ -54,18 +53,14 @@ def list_guesses(
     mechanism: Mechanism, question: Question, levels: Levels, known: Sequence[Known] = ()
 ) -> tuple[Guess, ...]:
     """The guesses that a predicted error rests on; weights stay as they were chosen by them."""
-    planned = find_error(mechanism, question, levels)
-    if planned is None or not isinstance(mechanism, Weighing):
+    if (planned := find_error(mechanism, question, levels)) is None:
         return ()
-    weighting, accuracy = weighting_of(mechanism, question, levels), FAMILIES[question.statistic.family]
-    predict = accuracy.worst_error if math.isinf(question.assume) else accuracy.predict_error
     sources = {name: "given" for name in ("spread", "density", "location") if getattr(question, name) is not None}
     sources |= {one.name: one.source for one in known}
     found = []
     for name, value in in_use(question).items():
-        half, double = (
-            predict(guessing(question, name, off), levels, weighting) for off in _off(question, name, value)
-        )
+        truths = (guessing(question, name, off) for off in _off(question, name, value))
+        half, double = (mechanism.predict_if(truth, question, levels) for truth in truths)
         if (half, double) != (planned, planned):
             found.append(Guess(name, value, half, double, sources.get(name, "nothing is known")))
     return tuple(found)

@@ -11,14 +11,16 @@ from __future__ import annotations
 import http.client
 import json
 import os
+import ssl
 import stat
 import time
 from collections.abc import Mapping
+from contextlib import closing
 from dataclasses import dataclass, replace
 from typing import Any, Self
 from urllib.parse import quote, urlsplit
 
-from epsilons.arguments.options import DEFAULT_SHARE, TABLES
+from epsilons.arguments.options import TABLES
 from epsilons.arguments.reading import Call, check_call, list_arguments
 from epsilons.dataset.answers import Answers
 from epsilons.dataset.asking import Asking
@@ -38,10 +40,13 @@ from epsilons.remote.plans import RemoteBatchPlan, RemotePlan
 from epsilons.remote.problems import read_problem
 from epsilons.remote.progress import Progress, show_progress
 from epsilons.storage import is_loopback
+from epsilons.storage.exchange import Exchange, TooLongError, is_web_address
 
 #: The variable that a key is taken from where none is given.
 KEY_VARIABLE = "EPSILONS_KEY"
-_FIRST_WAIT, _LONGEST_WAIT, _SECONDS_FOR_A_REPLY = 0.1, 2.0, 600
+_FIRST_WAIT, _LONGEST_WAIT = 0.1, 2.0
+#: To connect, and to show that it is there; for a reply while it is; and how long a reply may be.
+_SECONDS_FOR_A_SIGN, _SECONDS_FOR_A_REPLY, _MOST_BYTES = 5.0, 600.0, 1 << 30
 #: Worked on, too many at once, or a server that is just starting: worth another try.
 _LATER = (409, 429, 502, 503, 504)
 #: Seconds after which a question is worth a line of progress, and between two looks at it.
@@ -89,19 +94,20 @@ class Connection:
         self, address: str, *, key: str | None = None, patience: float = 60.0, progress: Progress | None = None
     ) -> None:
         self._progress = show_progress if progress is None else progress
-        parts = urlsplit(address if isinstance(address, str) else "")
-        if parts.scheme not in ("http", "https") or not parts.hostname:
-            raise ProtocolError("This is no address of a gateway.", suggest="https://stats.example.org")
-        if parts.scheme == "http" and not is_loopback(parts.hostname):
+        if not is_web_address(address):
+            rule = "A host with its port and path, in plain letters and digits, without a user's name."
+            raise ProtocolError("This is no address of a gateway.", rule=rule, suggest="https://stats.example.org")
+        parts = urlsplit(address)
+        if parts.scheme == "http" and not is_loopback(parts.hostname or ""):
             rule = "Off this machine keys and answers are sent over HTTPS."
             raise ProtocolError("This address would send the key in the clear.", rule=rule, suggest="https://...")
         shown = os.environ.get(KEY_VARIABLE, "") if key is None else key
         if not is_key(shown):
             what = "There is no key." if not shown else "This is no key: a letter is wrong or missing."
             raise ProtocolError(what, rule="A key begins with eps_.", suggest=(Argument("key"), f", or {KEY_VARIABLE}"))
-        self.address, self._parts, self._patience = address.rstrip("/"), parts, patience
+        self.address, self._patience = address.rstrip("/"), patience
         self._headers = {"Authorization": f"Bearer {shown}", "Content-Type": "application/json"}
-        self._connection: http.client.HTTPConnection | None = None
+        self._exchange = Exchange(self.address)
 
     def datasets(self) -> list[str]:
         """The names of what can be asked about."""
@@ -147,8 +153,13 @@ class Connection:
         while True:
             try:
                 status, reply = self._once(method, path, body, headers)
+            except ssl.SSLCertVerificationError as error:
+                what = f"The certificate of {self.address} does not hold: {error.verify_message}."
+                rule = "SSL_CERT_FILE in the environment names the certificates that are trusted."
+                raise ProtocolError(what, rule=rule, suggest="ask its operator") from None
+            except TooLongError:
+                raise _unusable() from None
             except (OSError, http.client.HTTPException):
-                self.close()
                 status, reply = 503, b""
             read = _read_json(reply)
             # A refusal of the library has a code; what the gateway itself says may be otherwise in a moment.
@@ -162,21 +173,23 @@ class Connection:
         return status, read if reply else _NOTHING
 
     def _once(self, method: str, path: str, body: bytes | None, headers: Mapping[str, str]) -> tuple[int, bytes]:
-        if self._connection is None:
-            kind = http.client.HTTPSConnection if self._parts.scheme == "https" else http.client.HTTPConnection
-            self._connection = kind(self._parts.hostname or "", self._parts.port, timeout=_SECONDS_FOR_A_REPLY)
-        self._connection.request(method, self._parts.path.rstrip("/") + path, body, dict(headers))
-        reply = self._connection.getresponse()
-        content = reply.read()
-        if reply.getheader("Connection") == "close":
-            self.close()
-        return reply.status, content
+        return self._exchange.ask(
+            method, path, body, headers, most=_MOST_BYTES, connect=_SECONDS_FOR_A_SIGN, every=_SECONDS_FOR_A_SIGN,
+            until=time.monotonic() + _SECONDS_FOR_A_REPLY, silent=self._look,
+        )  # fmt: skip
+
+    def _look(self) -> None:
+        """Whether the gateway is there at all, while a request is with it: it says at once that this needs a key."""
+        seconds = _SECONDS_FOR_A_SIGN
+        with closing(Exchange(self.address)) as beside:
+            beside.ask(
+                "GET", "/v1/me", None, most=_MOST_BYTES, connect=seconds, every=seconds,
+                until=time.monotonic() + seconds,
+            )  # fmt: skip
 
     def close(self) -> None:
         """Let go of the connection; the next request makes another."""
-        if self._connection is not None:
-            self._connection.close()
-            self._connection = None
+        self._exchange.close()
 
     def __enter__(self) -> Self:
         return self
@@ -235,7 +248,7 @@ class RemoteDataset(Asking):
         return self.answers(number)[number]
 
     @check_call("batch")
-    def batch(self, share: float = DEFAULT_SHARE) -> Batch:
+    def batch(self, share: float | None = None) -> Batch:
         """Several questions for one share, split where the error is least: `with people.batch(share=.2) as ask:`."""
         return RemoteBatch(self, share)
 

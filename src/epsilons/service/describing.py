@@ -52,12 +52,17 @@ def describe_way(
     who: str = "For everyone.",
     body: tuple[str, Mapping[str, Any]] | None = None,
     gives: str | None = "application/json",
+    later: str = "",
     security: Sequence[Mapping[str, Any]] = (),
 ) -> dict[str, Any]:
-    """An operation; `body` is what it takes, as media type and schema, `gives` the media type of its reply."""
+    """An operation; `body` is what it takes, as media type and schema, `gives` the media type of its reply.
+
+    `later` is what it says with 202 where that has to be waited for.
+    """
     refusal = {"application/problem+json": {"schema": {"$ref": "#/components/schemas/Problem"}}}
     given = {"description": "What was asked for.", "content": {} if gives is None else {gives: {}}}
     refused = {"description": "A refusal; nothing private is part of it.", "content": refusal}
+    waits = {"202": {"description": later, "content": {"application/json": {}}}} if later else {}
     taken = {} if body is None else {"requestBody": {"required": True, "content": {body[0]: {"schema": body[1]}}}}
     return {
         "operationId": name,
@@ -65,6 +70,6 @@ def describe_way(
         "description": who,
         "security": list(security),
         "parameters": list(parameters),
-        "responses": {"204" if gives is None else "200": given, "default": refused},
+        "responses": {"204" if gives is None else "200": given, **waits, "default": refused},
         **taken,
     }

@@ -349,11 +349,11 @@ def _make_safe(reply: Reply, scheme: str) -> Reply:
 def find_holding(app: GatewayApp, visit: Visit) -> Holding | Reply:
     """The dataset in the path; people know of their own alone."""
     found = app.holdings.get(visit.parts[0])
-    if visit.holder.role == PERSON and visit.parts[0] != visit.holder.dataset:
-        return problem(404, "There is no such dataset.")
-    if found is None:
-        return problem(404, "There is no such dataset.", f"Served here: {', '.join(sorted(app.holdings))}.")
-    return found
+    own = visit.holder.role != PERSON or visit.parts[0] == visit.holder.dataset
+    if found is not None and own:
+        return found
+    served = "" if visit.holder.role == PERSON else f"Served here: {', '.join(sorted(app.holdings))}."
+    return problem(404, "There is no such dataset.", served)
 
 
 def of_dataset(handle: Callable[[GatewayApp, Visit, Holding], Awaitable[Reply]]) -> Handle:

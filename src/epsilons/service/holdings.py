@@ -17,8 +17,8 @@ from epsilons.service.serving import Reply
 
 #: How often a dataset is opened: questions of a turn wait for the disk side by side; the ledger orders their charges.
 LANES = 4
-#: Stored answers that a worker keeps in memory, of each dataset.
-REMEMBERED = 4096
+#: Bytes of stored answers that a worker keeps in memory, of each dataset: one of many groups has some millions.
+REMEMBERED = 32 << 20
 #: Seconds before a dataset that could not be opened is tried again: whoever asks meanwhile is told at once.
 PAUSE = 5.0
 
@@ -39,6 +39,7 @@ class Holding:
         self._failed: tuple[int, UnservedError, float] | None = None
         self._former: list[Dataset] = []
         self._replies: dict[bytes, Reply] = {}
+        self._remembered = 0
         sign = Sign(place / f"turn {quote(self.name, safe='')}")
         self.turns = Turns(sign, self._tell_slot, self._tell_last, LANES, workers)
 
@@ -77,6 +78,7 @@ class Holding:
                 self._former, self._lanes = self._lanes, opened
                 self._failed = None
                 self._replies.clear()
+                self._remembered = 0
             return self.people
 
     def _open_lanes(self) -> list[Dataset]:
@@ -103,11 +105,13 @@ class Holding:
         return self._replies.get(question)
 
     def remember(self, question: bytes, reply: Reply) -> Reply:
-        """Keep a reply in memory; where too many are kept, the oldest goes."""
+        """Keep a reply in memory; where too much is kept, the oldest goes."""
         with self._opening:
-            while len(self._replies) >= REMEMBERED:
-                self._replies.pop(next(iter(self._replies)))
+            former = self._replies.pop(question, None)
+            self._remembered += len(reply.body) - (len(former.body) if former else 0)
             self._replies[question] = reply
+            while self._remembered > REMEMBERED:
+                self._remembered -= len(self._replies.pop(next(iter(self._replies))).body)
         return reply
 
     def last_release(self) -> int:

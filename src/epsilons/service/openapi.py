@@ -15,6 +15,8 @@ from epsilons.statistics.catalogue import CATALOGUE
 _APART = ("analyst", "entropy")
 #: Of ways that give something else than JSON.
 _MEDIA: dict[str, str | None] = {"metrics": "text/plain", "leave": None}
+#: What ways say whose answer may come later.
+_LATER = dict.fromkeys(("ask", "job"), "Not yet: how far it is, and the address of the job.")
 
 
 def describe_routes(routes: Iterable[Route]) -> dict[str, Any]:
@@ -46,6 +48,7 @@ def _describe(route: Route) -> dict[str, Any]:
         who="For everyone." if route.open else f"For keys of role {', '.join(sorted(route.roles))}.",
         body=body,
         gives=_MEDIA.get(route.name, "application/json"),
+        later=_LATER.get(route.name, ""),
         security=[] if route.open else [{"key": []}, *([{"cookie": []}] if PERSON in route.roles else [])],
     )
 

@@ -14,16 +14,17 @@ for the links that people are given and the code that pages offer; without one, 
 """
 
 import os
-import re
 import tomllib
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
+from urllib.parse import urlsplit
 
 from epsilons.arguments.checks import check_whole
 from epsilons.dataset.declared import resolve_address
 from epsilons.errors import DataError
 from epsilons.storage import is_loopback
+from epsilons.storage.exchange import is_web_address
 
 _KEYS = ("store", "datasets", "host", "port", "workers", "certificate", "certificate_key", "address")
 
@@ -90,8 +91,9 @@ def _address(given: dict[str, Any]) -> str | None:
     if "address" not in given:
         return None
     found: str = given["address"].rstrip("/")
-    if not re.fullmatch(r"https?://[^\s/?#@]+", found):
-        rule = "Personal links are made of it."
+    parts = urlsplit(found if is_web_address(found) else "")
+    if parts.path or not (parts.scheme == "https" or is_loopback(parts.hostname or "")):
+        rule = "Personal links are made of it, and open an account for whoever reads them."
         raise DataError("An address begins with https://.", rule=rule, suggest='address = "https://stats.example.org"')
     return found
 

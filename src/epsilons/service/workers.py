@@ -5,6 +5,7 @@ import signal
 import threading
 import time
 from collections.abc import Callable
+from functools import partial
 from typing import Any
 
 #: Seconds before a worker that died is replaced, so that a fault that comes again does not take the machine.
@@ -23,24 +24,30 @@ def run_workers(count: int, work: Callable[[Callable[[], None]], None], ready: C
     """
     signal.signal(signal.SIGCHLD, signal.SIG_DFL)  # those who ignore it hand that down, and their children are not seen
     signal.signal(signal.SIGTERM, _interrupt)
-    here, (alive, held), (told, tell) = os.getpid(), os.pipe(), os.pipe()
+    here, (alive, held) = os.getpid(), os.pipe()
     running: set[int] = set()
+    beginning: list[tuple[int, int]] = []
     try:
         for _ in range(count):
+            told, tell = os.pipe()
             if (child := os.fork()) == 0:
-                return _be_worker(work, alive, held, tell)
+                return _be_worker(work, alive, held, partial(_tell, tell))
             running.add(child)
-        for _ in range(count):
-            if os.read(told, 1) == b"-":
-                _, status = os.wait()
+            beginning.append((child, told))
+            os.close(tell)  # it ends with the worker, who alone holds it
+        for child, told in beginning:
+            if not os.read(told, 1):  # it failed, or was killed
+                _, status = os.waitpid(child, 0)
+                running.discard(child)
                 return os.waitstatus_to_exitcode(status)
+            os.close(told)
         ready()
         while True:
             ended, _ = os.wait()
             running.discard(ended)
             time.sleep(_PAUSE)
             if (child := os.fork()) == 0:
-                return _be_worker(work, alive, held, tell)
+                return _be_worker(work, alive, held, lambda: None)
             running.add(child)
     except (KeyboardInterrupt, Interrupted):
         return 0
@@ -49,20 +56,16 @@ def run_workers(count: int, work: Callable[[Callable[[], None]], None], ready: C
             _end(running)
 
 
-def _be_worker(work: Callable[[Callable[[], None]], None], alive: int, held: int, tell: int) -> int:
+def _be_worker(work: Callable[[Callable[[], None]], None], alive: int, held: int, ready: Callable[[], None]) -> int:
     signal.signal(signal.SIGTERM, signal.SIG_DFL)
     os.close(held)
     threading.Thread(target=_end_with_parent, args=(alive,), daemon=True).start()
-    try:
-        work(lambda: _tell(tell, b"+"))
-    except BaseException:
-        _tell(tell, b"-")
-        raise
+    work(ready)
     return 0
 
 
-def _tell(tell: int, what: bytes) -> None:
-    os.write(tell, what)
+def _tell(tell: int) -> None:
+    os.write(tell, b"+")
 
 
 def _end_with_parent(alive: int) -> None:

@@ -180,6 +180,13 @@ class Question:
         """What a loss costs people of a concentrated account; None where epsilons pay as they are."""
         return None if self.measure.delta is None else Rate(self.measure, self.statistic.loss_factor)
 
+    def tell_loss(self, nano: int | Fraction) -> str:
+        """A loss as people pay for it, whatever share of their grants that is: an epsilon, or a rho."""
+        rate, whole = self.rate, math.ceil(nano)
+        if rate is None:
+            return f"{float(nano) / NANO:.4g}"
+        return f"a rho of {(rate.cost(whole) or 0) / rate.measure.one:.4g}"
+
     def condition(self, *, alike: bool = False, spreads: Sequence[float] = ()) -> str:
         """What errors and intervals take for granted, in the units of the column; little if everyone weighs `alike`."""
         statistic, assume = self.statistic, math.inf if alike else self.assume
@@ -206,12 +213,19 @@ class Question:
 
     @classmethod
     def of(
-        cls, statistic: Statistic, options: AskOptions, neighbors: str, groups: tuple[int, ...] = (), column: str = ""
+        cls,
+        statistic: Statistic,
+        options: AskOptions,
+        neighbors: str,
+        groups: tuple[int, ...] = (),
+        about: tuple[str, str] = ("", ""),
     ) -> Question:
-        """A statistic, of a column if any, under the assumptions that a caller made."""
+        """A statistic, of a column of a dataset if any, under the assumptions that a caller made."""
         guesses = (options.spread, options.density, options.location)
         if options.bought is not None:
-            options.bought.check_speaks_of(statistic.describe(), column, statistic.scope is None)
+            # A condition on public columns leaves no scope: it is of some people all the same.
+            everyone = statistic.scope is None and options.where is None
+            options.bought.check_speaks_of(statistic.describe(), about, everyone)
         if options.privacy == "personalized":
             statistic = statistic.paying_for_interval(options.for_interval)
         measure = PLAIN if options.delta is None else Measure(options.delta)

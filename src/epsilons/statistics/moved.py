@@ -98,7 +98,7 @@ class Adding:
         return _up(leaving + most * joining, self.groups)
 
     def far_together(self, most: int, size: int) -> int:
-        """How far so many people could move the means, in steps and rounded up: of one mean exactly."""
+        """How far so many people could move the means, in steps and rounded up: of one mean of single rows exactly."""
         counts, sums = self._totals()
         means = sums / np.maximum(counts, 1)
         if self.groups == 1:

@@ -6,6 +6,8 @@ raises once that has been enough; and the whole exchange ends at `until`, howeve
 
 import http.client
 import io
+import os
+import re
 import socket
 import time
 from collections.abc import Callable, Mapping
@@ -24,6 +26,21 @@ class TooLongError(Exception):
     """A reply is longer than anything that was asked for."""
 
 
+def is_web_address(address: object) -> bool:
+    """Whether it can be spoken to, and whoever reads it takes it for the host it is.
+
+    So nothing stands before the host (`https://this.one@elsewhere`), and its letters look like no others.
+    """
+    if not isinstance(address, str) or not re.fullmatch("[!-~]+", address) or set(address) & set("@?#\\"):
+        return False
+    try:
+        parts = urlsplit(address)
+        parts.port, (parts.hostname or "").encode("idna")
+    except ValueError:
+        return False
+    return parts.scheme in ("http", "https") and bool(parts.hostname)
+
+
 def give_up() -> None:
     """What `silent` is unless said otherwise: nothing may pass for `every` seconds."""
     raise TimeoutError("nothing is heard")
@@ -35,7 +52,7 @@ class Exchange:
     def __init__(self, address: str) -> None:
         self._parts = urlsplit(address)
         self._connection: http.client.HTTPConnection | None = None
-        self._used = 0.0
+        self._used, self._process = 0.0, os.getpid()
 
     def close(self) -> None:
         if self._connection is not None:
@@ -50,8 +67,10 @@ class Exchange:
 
         Raises OSError or HTTPException where there is no whole reply.
         """
-        if time.monotonic() - self._used > _IDLE_SECONDS:
+        # After a fork the other process reads what comes there, too.
+        if time.monotonic() - self._used > _IDLE_SECONDS or os.getpid() != self._process:
             self.close()
+            self._process = os.getpid()
         known = self._connection is not None
         try:
             try:

@@ -23,6 +23,14 @@ def open_private(path: str | os.PathLike[str], flags: int) -> int:
     return os.open(path, flags, 0o600)
 
 
+def open_anew(path: str | os.PathLike[str], flags: int) -> int:
+    """The same where a file may stand already, which others can read: not what is written to it from here on."""
+    handle = open_private(path, flags)
+    if os.name == "posix" and stat.S_ISREG(os.fstat(handle).st_mode):
+        os.fchmod(handle, 0o600)
+    return handle
+
+
 def open_own(path: str | os.PathLike[str], flags: int) -> int:
     """The same for files of ours: OSError where a pipe or a device stands, which might never end."""
     handle = open_private(path, flags | getattr(os, "O_NONBLOCK", 0))

@@ -20,6 +20,12 @@ from epsilons.storage.base import Database, Owner
 TURN_SECONDS, STILL_SECONDS = 300, 120
 #: The server has a hundred connections for everybody; a process has twice as many at most, and keeps so many.
 CONNECTIONS = 2
+#: A server that does not answer is given up, and so is one that is gone without a word, seconds after it was; an
+#: address may say otherwise, by the same names.
+_DEADLINES = {
+    "connect_timeout": "30",
+    "keepalives_idle": "30", "keepalives_interval": "10", "keepalives_count": "3", "tcp_user_timeout": "60000",
+}  # fmt: skip
 
 # Sent at once, since each message is a way to the server and back. The settings last as long as the transaction, so
 # that they hold behind a pooler as well; the lock is named by the schema, so that two owners in one database do not
@@ -177,4 +183,4 @@ def _split_address(url: str, owner: Owner) -> tuple[dict[str, str], str]:
     schema = options.pop("schema", owner.schema)
     if not named["dbname"] or not re.fullmatch(r"[a-z_][a-z0-9_]{0,62}", schema):
         raise owner.no_address()
-    return {**{name: value for name, value in named.items() if value}, **options}, schema
+    return {**_DEADLINES, **{name: value for name, value in named.items() if value}, **options}, schema

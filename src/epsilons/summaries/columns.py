@@ -235,6 +235,7 @@ class Keys:
             if isinstance(values, Mapping)
         }
         self._places = {place: _Places(columns[place], spans) for place, spans in self._spans.items()}
+        self._days = {place for place in self._spans if "days" in given[place] and columns[place].family == TIME}
         self.given = given = tuple(
             self._spans[place].labels if place in self._spans else values for place, values in enumerate(given)
         )
@@ -264,6 +265,11 @@ class Keys:
     def count(self) -> int:
         """How many groups there are."""
         return len(self.labels)
+
+    def spell(self) -> list[list[Any]]:
+        """Each column with its keys, as questions are told apart: days of times are called like their midnights."""
+        pairs = enumerate(zip(self.columns, self.given, strict=True))
+        return [[kind.name, [*map(repr, given), *["days"] * (place in self._days)]] for place, (kind, given) in pairs]
 
     def trees(self, joined: bool) -> list[exp.Expr]:
         """What to group by: the place of a word in its list, or the value itself.

@@ -16,12 +16,14 @@ from epsilons.accuracy.intervals import FractionBar
 from epsilons.accuracy.relation import LevelAnswer, Relation, contradicts
 from epsilons.mechanisms.base import create
 from epsilons.preferences import roster_of
+from epsilons.release import make_release
 from epsilons.statistics import order
 from epsilons.statistics.base import Answer, Question, Scope
 from epsilons.statistics.count import Count
 from epsilons.statistics.total import Mean, Sum
 from epsilons.statistics.variance import Variance
 from epsilons.testing import seeded
+from support.honesty import Asked, Setting
 
 LEVELS = np.repeat([0.1, 0.5, 2.0], [540, 370, 90])
 
@@ -179,13 +181,13 @@ def test_levels_bound_a_relation_from_above_and_below() -> None:
     assert same.spread == apart.spread == pytest.approx(10)
     assert (same.least, apart.least > 0.4) == (0.0, True)
     assert same.bound < 0.15 < 0.6 < apart.bound < 0.75
-    assert contradicts(apart.to_dict(), 0.3)
-    assert not contradicts(apart.to_dict(), 0.6)
-    assert not contradicts(same.to_dict(), 0.0)
+    assert contradicts(apart, 0.3)
+    assert not contradicts(apart, 0.6)
+    assert not contradicts(same, 0.0)
     # Noise hides it, and the bound says so.
     noisy = Relation.of(rows_of([56.0, 50.0, 44.0], noise=5.0))
     assert noisy.bound > 2
-    assert not contradicts(noisy.to_dict(), 0.0)
+    assert not contradicts(noisy, 0.0)
     assert Relation.of([]).bound == 0
     assert "further than" in str(apart)
 
@@ -262,11 +264,11 @@ def test_a_relation_of_one_column_is_not_that_of_another() -> None:
         found = people.relation("wage", share=0.2)
         assert "centre" not in found.sentence
         later = people.mean("wage", assume=found, mechanism="weighted", spread=2.0)
-        said = f"further than {found.distance:.4g} from everyone's, as was found by release 1, 95% sure"
+        said = f"further than {found.distance:.4g} from everyone's, as was found by release 1 of version 1, 95% sure"
         assert later.assumption.endswith(f"{said}, and values spread by about 2 (given)")
         for asked in (("mean", "age", {}), ("count", None, {}), ("mean", "wage", {"where": "age > 35"})):
             name, column, options = asked
-            with pytest.raises(eps.PlanError, match=r"over everyone.*'wage'|'wage' over everyone"):
+            with pytest.raises(eps.PlanError, match="'wage' in 'table 1' over everyone"):
                 people.plan(name, column, assume=found, **options)
         refused: dict[str, Any] = {"where": "age > 35", "by": {"age": [30.0]}, "missing": "exclude"}
         for name, value in refused.items():
@@ -277,6 +279,29 @@ def test_a_relation_of_one_column_is_not_that_of_another() -> None:
         pytest.raises(eps.PlanError, match=r"about everyone.*up to 2 rows"),
     ):
         people.relation("wage", bounds=(0, 100))
+
+
+def test_a_relation_of_everyone_is_not_that_of_a_public_part_nor_of_another_dataset() -> None:
+    rows = {"id": range(600), "wage": [20.0, 30.0] * 300, "region": ["n", "n", "s"] * 200, "epsilon": [0.5, 2.0] * 300}
+    told: dict[str, Any] = {"bounds": {"wage": (0, 100)}, "complete": ["wage"], "person": "id", "ledger": "memory"}
+    told |= {"preferences": eps.Preferences.from_column("epsilon"), "public": ["region"]}
+    frame = pa.table({name: list(column) for name, column in rows.items()})
+    with eps.Dataset(frame, name="old", **told) as people, eps.Dataset(frame, name="new", **told) as others:
+        found = people.relation("wage", share=0.2)
+        assert "as was found by release 1" in people.mean("wage", assume=found, mechanism="weighted").assumption
+        with pytest.raises(eps.PlanError, match="'wage' in 'old' over everyone"):
+            people.mean("wage", where="region = 'n'", assume=found)
+        with pytest.raises(eps.PlanError, match="'wage' in 'old' over everyone"):
+            others.mean("wage", assume=found)
+        assert people.plan("mean", "wage", where="region = 'n'", assume=0.3).question.statistic.scope is None
+
+
+def test_what_no_level_said_by_itself_is_no_relation() -> None:
+    values, asked = [10.0, 20.0] * 50, {"bounds": (0, 100), "complete": True}
+    with pytest.raises(eps.PlanError, match="what levels say by themselves"):
+        eps.relation(values, [0.5, 2.0] * 50, mechanism="weighted", **asked)
+    with pytest.raises(eps.PlanError, match="found no relation"):
+        eps.relation(values, eps.PUBLIC, **asked)
 
 
 def test_a_relation_says_where_missing_values_stand() -> None:
@@ -330,15 +355,80 @@ def test_a_relation_names_the_spread_that_it_takes_at_its_word() -> None:
     assert found.distance < buy(complete=True)[2].distance
 
 
-def test_an_answer_that_its_levels_contradict_says_so() -> None:
+@pytest.mark.parametrize("complete", [False, True])
+def test_an_answer_that_its_levels_contradict_says_so(complete: bool) -> None:
+    """Of a public number of values and, as by default, of a private one."""
     values = np.concatenate([np.full(540, 80.0), np.full(370, 20.0), np.full(90, 10.0)])
     grants = np.repeat([2.0, 3.0, 4.0], [540, 370, 90])
-    asked: dict[str, Any] = {"bounds": (0, 100), "mechanism": "mixed", "complete": True, "entropy": seeded(1)}
+    asked: dict[str, Any] = {"bounds": (0, 100), "mechanism": "mixed", "complete": complete, "entropy": seeded(1)}
     for assume in ("unrelated", 0.3):
         answer = eps.mean(values, grants, assume=assume, **asked)
         assert "which the levels' own answers contradict" in str(answer)
     assert "contradict" not in str(eps.mean(values, grants, assume="nothing", **asked))
-    assert "contradict" not in str(eps.mean(np.full(1000, 50.0), grants, assume=0.3, **asked))
+    for assume in ("unrelated", 0.3):
+        assert "contradict" not in str(eps.mean(np.full(1000, 50.0), grants, assume=assume, **asked))
+
+
+@pytest.mark.parametrize(
+    ("name", "asked"),
+    [("count", {}), ("count", {"of": "rows"}), ("sum", {"column": "wage"}), ("mean", {"column": "wage", "spread": 15})],
+)
+@pytest.mark.parametrize("by", [False, True])
+def test_so_does_one_about_a_part_of_the_rows(name: str, asked: dict[str, Any], by: bool) -> None:
+    """Open people have higher wages, and more of them are old; of the kind "a" nothing is related."""
+    place = np.arange(4000)
+    is_open = place % 2 == 0
+    kind, old = np.where(place % 4 < 2, "a", "b"), np.where(is_open, place // 4 % 10 < 9, place // 4 % 10 < 1)
+    rows = {
+        "id": place, "kind": kind, "age": np.where(np.where(kind == "b", old, place % 3 == 0), 70, 20),
+        "wage": np.where(kind == "a", 30.0, np.where(is_open, 90.0, 0.0)), "epsilon": np.where(is_open, 60.0, 30.0),
+    }  # fmt: skip
+    told: dict[str, Any] = {"person": "id", "preferences": eps.Preferences.from_column("epsilon"), "ceiling": 100}
+    rest: dict[str, Any] = {"bounds": (0, 100)} if name != "count" else {}
+    rest |= {"mechanism": "mixed", "share": 0.1, "entropy": seeded(2), **asked}
+    with eps.Dataset(pa.table(rows), ledger="memory", **told) as people:
+        ask = getattr(people, name)
+        for assume in ("unrelated", 0.3):
+            rest["assume"] = assume
+            if by:
+                assert "contradict" in ask(where="age > 60", by={"kind": ["a", "b"]}, **rest).assumption
+                assert "contradict" not in ask(where="age > 60", by={"kind": ["a"]}, **rest).assumption
+            else:
+                assert "contradict" in ask(where="age > 60 AND kind = 'b'", **rest).assumption
+                assert "contradict" not in ask(where="age > 60 AND kind = 'a'", **rest).assumption
+
+
+@pytest.mark.parametrize(
+    "setting",
+    [
+        Setting("mean", "three", 900, "two points", fraction=0.6, relation=1, mechanism="mixed"),
+        Setting("mean", "two", 600, "skewed", groups=(0.5, 0.2), rows=3, assume=0.0, mechanism="mixed"),
+        Setting("count", "three", 900, groups=(0.4, 0.1), relation=-1, mechanism="mixed"),
+        Setting("sum", "public", 900, "two points", where=True, fraction=0.5, relation=1, mechanism="mixed"),
+    ],
+    ids=lambda setting: setting.name,
+)
+def test_levels_that_differ_as_far_as_is_assumed_are_seldom_called_a_contradiction(setting: Setting) -> None:
+    """A chance of 6% at most for all numbers of an answer: more than 9 of 50 have a chance of 1e-3."""
+    asked, random, entropy = Asked.of(setting, 5), np.random.default_rng(5), seeded(5)
+    told = [
+        make_release(asked.mechanism, asked.question, asked.people_of(random)[0], entropy, "").assumption
+        for _ in range(50)
+    ]
+    assert sum("contradict" in one for one in told) <= 9
+
+
+def test_a_relation_knows_of_people_that_no_answer_holds() -> None:
+    """A fifth of the roster has nothing left: its mean may be anything, and everyone's lies as much further off."""
+    rows = rows_of([56.0, 50.0, 44.0])
+    whole, part = Relation.of(rows), Relation.of(rows, {"spread": 10.0, "left_out": 300, "width": 100.0})
+    assert part.distance == pytest.approx(80.0)
+    assert part.distances[0][1] == pytest.approx(whole.distances[0][1] + 20)
+    # Levels as far from each other lie nearer to everyone, if the others lie far on the same side.
+    assert part.least == pytest.approx(whole.least / 1.25)
+    assert "300 people have nothing left to spend, and any mean." in part.sentence
+    assert Relation.of(rows, part.to_dict()) == part
+    assert part.bought.distance == part.distance
 
 
 def test_bars_survive_json() -> None:

@@ -3,11 +3,12 @@
 import subprocess
 import sys
 from itertools import pairwise
+from pathlib import Path
 
 import click
 import pytest
 
-from epsilons import errors
+from epsilons import errors, ledger
 from epsilons.cli import app
 
 
@@ -93,3 +94,10 @@ def test_an_error_ends_with_its_own_status_and_stays_off_stdout(
     seen = capsys.readouterr()
     assert seen.out == ""
     assert seen.err == "epsilons: It happened. There is a rule. Try: something else\n"
+
+
+def test_a_result_that_cannot_be_written_names_its_file(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    address = f"sqlite:///{tmp_path}/people.ledger"
+    ledger.open(address).close()
+    assert app.main(["ledger", "export", address, "--output", f"{tmp_path}/nowhere/journal"]) == 1
+    assert capsys.readouterr().err == f"epsilons: {tmp_path}/nowhere/journal: No such file or directory\n"

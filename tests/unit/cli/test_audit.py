@@ -14,6 +14,7 @@ from epsilons.cli.app import main
 from epsilons.cli.commands import audit as command
 from epsilons.dataset import audited
 from epsilons.dataset.audited import GRANTS, WAYS, answer_once, ask_adaptively, audit_tables
+from epsilons.local.randomized_response import truth_chance
 from epsilons.noise.laplace import discrete_laplace
 from epsilons.statistics.catalogue import CATALOGUE
 from epsilons.testing import seeded
@@ -38,8 +39,24 @@ def test_every_part_can_be_asked_for(capsys: pytest.CaptureFixture[str]) -> None
     assert main(["audit", "count", "--epsilons", "1,1,1,1,1"]) == 5
 
 
-def test_every_statistic_is_a_part_or_made_from_what_a_part_is_made_from() -> None:
-    assert set(CATALOGUE) - set(command.ASKED) == {"quantile", "max", "kth_largest", "correlation"}
+def test_every_statistic_is_a_part() -> None:
+    assert set(command.ASKED) == set(CATALOGUE)
+
+
+def test_a_private_number_of_values_is_asked_about_as_well(capsys: pytest.CaptureFixture[str]) -> None:
+    """Where means are drawn in other ways: two sums, of which `mixed` asks every level."""
+    assert main(["audit", "mean", "--epsilons", "0.5,1"]) == 0
+    told = " ".join(capsys.readouterr().out.split())
+    assert "mean by mixed, replace, values may be missing" in told
+    assert "mean by exponential" not in told
+
+
+def test_owners_who_answer_at_too_small_an_epsilon_are_refuted(monkeypatch: pytest.MonkeyPatch) -> None:
+    held = command.audit_part("owners", [0.5, 1.0, 2.0], 200, None, lambda _: None)
+    assert held.holds
+    assert [finding.part for finding in held.findings] == pytest.approx([1.0] * 6)
+    monkeypatch.setattr("epsilons.local.personal.truth_chance", lambda nano, options: truth_chance(2 * nano, options))
+    assert not command.audit_part("owners", [0.5, 1.0], 200, None, lambda _: None).holds
 
 
 def test_a_delta_is_audited_with_all_of_it(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
@@ -51,6 +68,7 @@ def test_a_delta_is_audited_with_all_of_it(tmp_path: Path, capsys: pytest.Captur
     assert "but for a delta of 1e-06" in told
     assert "linear_regression by weighted, replace" in page.read_text(encoding="utf-8")
     assert main(["audit", "sum", "--delta", "7"]) != 0
+    assert main(["audit", "owners", "--delta", "1e-6"]) != 0
 
 
 def test_what_is_refuted_fails(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> None:

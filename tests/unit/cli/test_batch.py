@@ -108,6 +108,7 @@ def test_a_batch_is_that_of_the_library(home: Path, capsys: pytest.CaptureFixtur
             assert when in told_when
 
 
+@both
 @pytest.mark.parametrize(
     ("question", "status", "words"),
     [
@@ -133,6 +134,7 @@ COMMANDS: list[list[str]] = [
     ["mean", "people.toml", "wage", "--share", "0.1"],
     ["sql", "people.toml", "SELECT AVG(wage) FROM people", "--share", "0.1"],
     ["batch", "people.toml", *QUESTIONS[:2], "--share", "0.1"],
+    ["relation", "people.toml", "wage"],
 ]
 
 

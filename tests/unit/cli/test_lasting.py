@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import contextlib
 import json
 import re
+from collections.abc import Iterator
 from pathlib import Path
 
 import pyarrow as pa
@@ -12,6 +14,7 @@ import pytest
 
 import epsilons as eps
 from epsilons.cli import app
+from support.gateways import Servers, open_office
 
 INIT = ["init", "wages.parquet", "--person", "id", "--preferences", "privacy", "--level", "strict=0.1"]
 INIT += ["--level", "open=1", "--level", "all=public", "--bounds", "wage=0,100", "--rows-per-person", "1"]
@@ -20,7 +23,6 @@ LASTING = ["--measure", "zcdp", "--delta", "1e-6", "--renews", "open=year", "--p
 
 @pytest.fixture(autouse=True)
 def home(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
-    monkeypatch.setenv("XDG_STATE_HOME", str(tmp_path / "state"))
     monkeypatch.chdir(tmp_path)
     words = ["strict", "open", "all"]
     rows = {"id": range(60), "wage": [1.0 * n for n in range(60)], "privacy": [words[n % 3] for n in range(60)]}
@@ -29,26 +31,42 @@ def home(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     return tmp_path
 
 
-def test_what_init_is_told_is_registered_and_asked(capsys: pytest.CaptureFixture[str]) -> None:
+@pytest.fixture(scope="module")
+def servers() -> Iterator[Servers]:
+    made = Servers()
+    yield made
+    made.close()
+
+
+@pytest.fixture(params=["here", "server"])
+def place(home: Path, request: pytest.FixtureRequest, capsys: pytest.CaptureFixture[str]) -> Path:
+    """What `LASTING` says; the folder in which analysts type: the steward's, or one whose file names a server."""
     assert app.main([*INIT, *LASTING]) == 0
     assert app.main(["check", "people.toml"]) == 0
     assert app.main(["register", "people.toml"]) == 0
     capsys.readouterr()
-    assert app.main(["mean", "people.toml", "wage", "--where", "region = 'north'", "--json"]) == 0
+    if request.param == "here":
+        return home
+    (home / "office").mkdir()
+    open_office(home, home / "office", request.getfixturevalue("servers"), "wages")
+    return home / "office"
+
+
+def test_what_init_is_told_is_registered_and_asked(place: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    with contextlib.chdir(place):
+        assert app.main(["mean", "people.toml", "wage", "--where", "region = 'north'", "--json"]) == 0
     assert "zcdp delta 1/1000000" in capsys.readouterr().out
     with eps.Dataset.from_toml("people.toml") as people:
         assert people.count(by="region").value == {"north": 30, "south": 30}
         assert people.statement(1).term is not None
         assert people.statement(0).term is None
-    assert app.main(["budget", "people.toml", "--questions", "50"]) == 0
+    with contextlib.chdir(place):
+        assert app.main(["budget", "people.toml", "--questions", "50"]) == 0
     assert "zcdp" in capsys.readouterr().out
 
 
-def test_rho_is_named_wherever_it_is_shown(capsys: pytest.CaptureFixture[str]) -> None:
+def test_rho_is_named_wherever_it_is_shown(place: Path, capsys: pytest.CaptureFixture[str]) -> None:
     """With the part of what was granted: an epsilon of .1 beside a charge of .00003 would say nothing."""
-    assert app.main([*INIT, *LASTING]) == 0
-    assert app.main(["register", "people.toml"]) == 0
-    capsys.readouterr()
     asked = ["mean", "people.toml", "wage", "--mechanism", "weighted"]
     for command in (
         asked, [*asked, "--dry-run"], ["plan", "people.toml", "count"],
@@ -56,7 +74,8 @@ def test_rho_is_named_wherever_it_is_shown(capsys: pytest.CaptureFixture[str]) -
         ["batch", "people.toml", "mean wage", "count"], ["batch", "people.toml", "mean wage", "count", "--dry-run"],
         ["ledger", "show", "people.toml"], ["ledger", "answers", "1", "people.toml"],
     ):  # fmt: skip
-        assert app.main(command) == 0, command
+        with contextlib.chdir(place):
+            assert app.main(command) == 0, command
         told = " ".join(capsys.readouterr().out.split())
         assert "in rho, which adds up where epsilons do not; in brackets: of the grant. Delta: 1e-06." in told, command
         assert re.search(r"\([\d.]+%\)", told), command

@@ -74,17 +74,20 @@ def test_what_comes_from_the_roster_was_not_asked_before(capsys: pytest.CaptureF
         assert capsys.readouterr().out.startswith("Free. It comes from the roster")
 
 
-@pytest.mark.usefixtures("registered")
-def test_a_budget_is_told_before_and_after_registering(capsys: pytest.CaptureFixture[str]) -> None:
+@both
+def test_a_budget_is_told_before_and_after_registering(
+    registered: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
     assert app.main(["budget", "people.toml", "--questions", "200", "--column", "wage"]) == 0
     after = capsys.readouterr().out
     assert "Budget for 200 questions" in after
+    assert app.main(["budget", "people.toml", "--questions", "200", "--column", "wage", "--json"]) == 0
+    told = json.loads(capsys.readouterr().out)
+    monkeypatch.chdir(registered.parent)
     anew = Path("people.toml").read_text().replace("a.ledger", "b.ledger").replace('name = "wages"', 'name = "w"')
     Path("new.toml").write_text(anew)
     assert app.main(["budget", "new.toml", "--questions", "200", "--column", "wage", "--json"]) == 0
-    before = json.loads(capsys.readouterr().out)
-    assert app.main(["budget", "people.toml", "--questions", "200", "--column", "wage", "--json"]) == 0
-    assert json.loads(capsys.readouterr().out) == before
+    assert json.loads(capsys.readouterr().out) == told
     assert not Path("b.ledger").exists()
     assert app.main(["budget", "new.toml", "--column", "nobody"]) != 0
 

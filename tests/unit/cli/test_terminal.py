@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterator
+from contextlib import closing
 from pathlib import Path
 from typing import Any
 from unittest.mock import patch
@@ -17,6 +18,7 @@ from epsilons import display
 from epsilons.cli import output
 from epsilons.cli.app import main
 from epsilons.errors import DataError, printable
+from support.gateways import Servers, open_office
 
 #: Escapes of seven and of eight bits, a title, a carriage return, a backspace, text turned around, a line of its own.
 HOSTILE = "\x1b[2J\x9b31m\x1b]0;owned\x07\r\b\x7f\u202enimda\u2066\u200b\u2028"
@@ -77,6 +79,36 @@ def test_no_command_prints_a_control_character(file: Path, capsys: pytest.Captur
     assert strange(everything) == set()
     # All of it was there, as text.
     for name in ("wage", "strict", "ann", "north"):
+        assert f"{name}\\x1b[2J\\x9b31m" in everything
+        assert f"{name}\\u001b[2J\\u009b31m" in everything
+
+
+def test_nor_does_one_whose_answer_comes_from_a_server(file: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    """Who wrote the names there may be somebody else than who types here."""
+    assert main(["register", str(file)]) == 0
+    (file.parent / "office").mkdir()
+    where, asked = f"region = '{KEY}'", str(file.parent / "office" / "people.toml")
+    with closing(Servers()) as servers:
+        open_office(file.parent, file.parent / "office", servers, "people")
+        for command in (
+            ["plan", asked, "mean", COLUMN],
+            ["mean", asked, COLUMN, "--where", where, "--share", "0.1"],
+            ["count", asked, "--by", f"region={KEY},south", "--share", "0.1", "--verbose"],
+            ["histogram", asked, "region", "--categories", f"{KEY},south", "--share", "0.1"],
+            ["sql", asked, f'SELECT COUNT(*) AS "n{HOSTILE}" FROM people', "--share", "0.1"],
+            ["batch", asked, f'count --where "{where}"', "--share", "0.1"],
+            ["mean", asked, f"none{HOSTILE}"],
+            ["mean", asked, COLUMN, "--where", f"{COLUMN} like me"],
+            ["mean", asked, COLUMN, "--mechanism", f"best{HOSTILE}"],
+            ["ledger", "show", asked],
+            ["ledger", "answers", asked],
+            ["ledger", "answers", "1", asked],
+        ):
+            main(command)
+            main([*command, "--json"])
+    everything = "".join(capsys.readouterr())
+    assert strange(everything) == set()
+    for name in ("wage", "strict", "north"):
         assert f"{name}\\x1b[2J\\x9b31m" in everything
         assert f"{name}\\u001b[2J\\u009b31m" in everything
 

@@ -5,9 +5,10 @@ from __future__ import annotations
 import contextlib
 import http.client
 import json
+import time
 from collections.abc import Callable
-from http.server import BaseHTTPRequestHandler, HTTPServer
-from threading import Thread
+from http.server import BaseHTTPRequestHandler, HTTPServer, ThreadingHTTPServer
+from threading import Event, Thread
 from typing import Any
 
 import pytest
@@ -121,6 +122,35 @@ def test_a_reply_without_an_end_is_not_read_to_its_end() -> None:
             HttpAggregator(f"http://127.0.0.1:{server.server_port}", patience=2).key()
         thread.join()
     assert sent < 32 << 20
+
+
+def test_a_key_that_comes_byte_by_byte_is_not_waited_for(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Whoever says its key so slowly is named as who says nothing is, and not after ten minutes."""
+    over, told = Event(), list[str]()
+
+    class Trickling(BaseHTTPRequestHandler):
+        def do_GET(self) -> None:
+            self.send_response(200)
+            self.end_headers()
+            with contextlib.suppress(OSError):
+                while not over.wait(0.05):
+                    self.wfile.write(b" ")
+
+        def log_message(self, *_: Any) -> None:
+            pass
+
+    monkeypatch.setattr(module, "_SECONDS_FOR_A_SIGN", 0.3)
+    with ThreadingHTTPServer(("127.0.0.1", 0), Trickling) as server:
+        thread = Thread(target=server.serve_forever)
+        thread.start()
+        url, start = f"http://127.0.0.1:{server.server_port}", time.monotonic()
+        with pytest.raises(ProtocolError, match=r"No answer from the aggregator at .* within 1 s"):
+            HttpAggregator(url, patience=1, told=told.append).key()
+        assert time.monotonic() - start < 10
+        over.set()
+        server.shutdown()
+        thread.join()
+    assert told == [f"No answer from the aggregator at {url} (it says nothing); trying for 1 s."]
 
 
 #: The last ones could be taken for another host than the one that is spoken to.

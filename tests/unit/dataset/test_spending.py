@@ -157,6 +157,16 @@ def test_counts_and_sums_still_speak_of_the_whole_roster() -> None:
     assert count.charges[0.5] == 0.0
 
 
+def test_a_relation_is_not_told_of_people_who_were_not_asked() -> None:
+    """Those at 0.5 are a third of the roster; the others' answers say nothing of them."""
+    with exhausted(wage=np.full(60, 60.0)) as people:
+        found = people.relation("wage", bounds=(0, 100), share=0.4)
+        assert found.distance >= 100 * 2 / 3
+        assert "20 people have nothing left to spend, and any mean." in found.sentence
+    with dataset(wages(wage=np.full(60, 60.0))) as whole:
+        assert "nothing left" not in whole.relation("wage", bounds=(0, 100), share=0.4).sentence
+
+
 class Used(ArrayPeople):
     """The people who have something left, among others who have not."""
 
@@ -170,7 +180,7 @@ LEFT_OUT = 200
 
 @pytest.mark.statistical
 @pytest.mark.usefixtures("remembered_widths")
-@pytest.mark.parametrize("name", ["weighted", "minimum", "sample", "robust"])
+@pytest.mark.parametrize("name", ["weighted", "minimum", "sample", "robust", "mixed"])
 @pytest.mark.parametrize("statistic", [Count(), Sum((0.0, 2.0)), Mean((0.0, 2.0))], ids=lambda s: s.name)
 def test_errors_count_those_who_are_left_out(name: str, statistic: Additive) -> None:
     """Half of the people have nothing left: stated and measured errors agree, and the interval holds."""

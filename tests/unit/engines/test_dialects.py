@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 import zipfile
 from collections.abc import Iterator
-from datetime import date, datetime
+from datetime import date, datetime, time
 from pathlib import Path
 from typing import Any
 
@@ -14,8 +14,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from sqlglot import exp
 
-from epsilons.engines.base import open_table
-from epsilons.engines.dialects import KNOWN, Dialect
+from epsilons.engines.base import UNREAD, open_table
+from epsilons.engines.dialects import KNOWN, SEPARATORS, Dialect
 from epsilons.engines.duckdb import DuckDB
 from epsilons.engines.lines import QUOTES, RAGGED, UNREADABLE
 from epsilons.engines.trees import column
@@ -64,12 +64,50 @@ def test_a_german_file(tmp_path: Path) -> None:
         (".", ",", "1,234.5", 1234.5),
         (".", "'", "1'234", 1234.0), (",", "\N{NO-BREAK SPACE}", "1\N{NO-BREAK SPACE}234,5", 1234.5),
         (",", "", "1,2,3", None), (".", "", "1,5", None), (",", "", "-1,5e3", -1500.0),
+        # A sign of thousands that stands elsewhere is a habit of another place, not ten or a hundred times as much.
+        (",", ".", "1.5", None), (",", ".", "12.50", None), (",", ".", ".500", None), (",", ".", "1234.567", None),
+        (",", ".", "1.2345", None), (",", ".", "-1.234,5", -1234.5), (",", ".", "1.234.56", None),
+        (",", ".", "1.", None), (".", ",", "12,5", None), (".", ",", "1,00,000", 100000.0), (".", "'", "1'23", None),
+        (",", " ", " 1 234,5 ", 1234.5), (",", " ", "1 23", None),
     ],
 )  # fmt: skip
 def test_numbers(tmp_path: Path, sign: str, thousands: str, text: str, number: float | None) -> None:
     (path := tmp_path / "people.csv").write_text(f'id;wage\n1;"{text}"\n', encoding="utf-8")
     dialect = {"separator": ";", "decimal": sign, "thousands": thousands}
     assert read(path, types={"wage": "float"}, dialect=dialect) == [("1", number)]
+
+
+@pytest.mark.parametrize(
+    ("dates", "text", "day"),
+    [
+        ("%d.%m.%Y", "24.12.90", None), ("%d.%m.%Y", "1.2.026", None), ("%d.%m.%Y", "24.12.1990 ", date(1990, 12, 24)),
+        ("%d.%m.%Y", "1.1.1000", date(1000, 1, 1)), ("%d%m%Y", "241290", None),
+        ("%d%m%Y", "24121990", date(1990, 12, 24)), ("%d.%m.%y", "24.12.1990", None),
+        ("%d.%m.%y", "24.12.90", date(1990, 12, 24)),
+        ("", "05-01-20", None), ("", "90-12-24", None), ("", " 1990-12-24 ", date(1990, 12, 24)),
+        ("", "1990-1-5", date(1990, 1, 5)), ("", "0001-01-01", date(1, 1, 1)), ("", "9999-12-31", date(9999, 12, 31)),
+        ("", "20000-01-01", None), ("", "0044-03-15 (BC)", None), ("", "-0044-03-15", None),
+        *((dates, word, None) for dates in ("", "%d.%m.%Y", "%d.%m.%y") for word in ("infinity", "-infinity", "epoch")),
+    ],
+)  # fmt: skip
+def test_a_day_is_what_is_written_or_none(tmp_path: Path, dates: str, text: str, day: date | None) -> None:
+    """Engines read 24.12.90 as a day of the year 90, and words as days: that is counted for the steward, and no day."""
+    path, how = tmp_path / "people.csv", {"dialect": {"dates": dates}} if dates else {}
+    for kind, cell, found in (
+        ("date", text, day), ("time", text, day and datetime.combine(day, time())),
+        ("time", f"{text.strip()} 09:05", day and datetime.combine(day, time(9, 5))),
+    ):  # fmt: skip
+        path.write_text(f'id,born\n1,"{cell}"\n')
+        engine = DuckDB(path, types={"born": kind}, **how)
+        engine.stage("staged")
+        (row,) = engine.run(exp.select("*").from_("staged")).to_pylist()
+        engine.close()
+        assert (row["born"], row[UNREAD + "born"]) == (found, int(found is None)), cell
+
+
+def test_blanks_around_a_truth_are_no_part_of_it(tmp_path: Path) -> None:
+    (path := tmp_path / "people.csv").write_text("id,ok\n1, true\n2,No  \n3,maybe\n")
+    assert read(path, types={"ok": "bool"}) == [("1", True), ("2", False), ("3", None)]
 
 
 @pytest.mark.parametrize("encoding", ["latin-1", "cp1252", "utf-16", "utf-16-le", "mac-roman", "shift_jis", "utf-8"])
@@ -151,6 +189,12 @@ def test_only_text_has_a_dialect(tmp_path: Path) -> None:
     assert Dialect.of(None, "parquet") == Dialect()
 
 
+@pytest.mark.parametrize(("sign", "word"), SEPARATORS.items())
+def test_a_separator_goes_by_its_name_as_well(tmp_path: Path, sign: str, word: str) -> None:
+    (path := tmp_path / "people.csv").write_text(f"id{sign}town\n1{sign}Ulm\n")
+    assert read(path, dialect={"separator": word}) == read(path, dialect={"separator": sign}) == [("1", "Ulm")]
+
+
 def test_tabs_are_known_by_the_files_name(tmp_path: Path) -> None:
     (path := tmp_path / "people.tsv").write_text("id\twage\n1\t2,5\n")
     assert read(path) == [("1", "2,5")]
@@ -183,6 +227,13 @@ def test_a_workbook(tmp_path: Path, dates: str) -> None:
     engine = open_table(path, types={"id": "int"})
     assert engine.files == (str(path),)
     engine.close()
+
+
+def test_a_day_of_a_sheet_is_no_other_one_by_its_last_two_digits(tmp_path: Path) -> None:
+    days = [date(1965, 5, 6), date(1990, 12, 24), datetime(1950, 1, 1, 9, 5), "24.12.90"]
+    path = write_workbook(tmp_path / "leute.xlsx", {"a": [["id", "born"], *enumerate(days)]})
+    found = read(path, types={"born": "date"}, dialect={"dates": "%d.%m.%y"})
+    assert [day for _, day in found] == [None, date(1990, 12, 24), None, date(1990, 12, 24)]
 
 
 def test_a_sheet_that_its_reader_does_not_know_is_refused_in_our_own_words(tmp_path: Path) -> None:

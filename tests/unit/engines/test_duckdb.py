@@ -4,6 +4,7 @@ import json
 import os
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
+from datetime import date, datetime
 from pathlib import Path
 from typing import Any
 
@@ -68,6 +69,27 @@ SOURCES: dict[str, Callable[[Path], Any]] = {
     "arrow batch": lambda folder: pa.RecordBatch.from_pydict(PEOPLE),
     "relation": as_relation,
 }
+
+
+def test_days_and_times_that_python_has_not_are_null_whatever_they_come_from(tmp_path: Path) -> None:
+    """Beyond the years 1 to 9999, and endless ones: everywhere the same, on the roster as in conditions and groups."""
+    endless = [2**31 - 1, -(2**31 - 1), 3_000_000, -720_000, 0]
+    far = pa.table(
+        {
+            "day": pa.array(endless, pa.int32()).cast(pa.date32()),
+            "at": pa.array([2**63 - 1, 1 - 2**63, 2**60, -(2**57), 0], pa.int64()).cast(pa.timestamp("us")),
+        }
+    )
+    parquet.write_table(far, path := tmp_path / "far.parquet")
+    connection = duckdb.connect()
+    connection.register("far", far)
+    for source in (far, path, connection.sql("SELECT * FROM far")):
+        engine = DuckDB(source)
+        engine.stage("staged")
+        rows = engine.run(exp.select("*").from_("staged")).to_pylist()
+        engine.close()
+        assert [row["day"] for row in rows] == [None] * 4 + [date(1970, 1, 1)]
+        assert [row["at"] for row in rows] == [None] * 4 + [datetime(1970, 1, 1)]
 
 
 @pytest.mark.parametrize("kind", SOURCES)

@@ -16,9 +16,10 @@ import pytest
 
 import epsilons.ledger
 from epsilons.errors import LedgerError
-from epsilons.ledger import moving
+from epsilons.ledger import migrating, moving, tables
 from epsilons.ledger.ledger import Ledger
 from epsilons.storage.base import watchers
+from epsilons.storage.sqlite import Sqlite
 from support.ledger_copies import restore
 from support.ledger_recount import balances
 from support.ledgers import key, nano, person
@@ -78,6 +79,28 @@ def test_a_restored_backup_costs_what_came_after_it(site: Site, tmp_path: Path) 
     shutil.copy(tmp_path / "a.ledger.replaced-1", tmp_path / "a.ledger")
     with pytest.raises(LedgerError, match="older than"):
         site.open()
+
+
+@pytest.mark.parametrize("moved", [False, True])
+def test_a_backup_of_an_older_release_costs_no_more(
+    moved: bool, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The witness knows its last line, and not the one by which it was brought up to date."""
+    with monkeypatch.context() as older:
+        older.setattr(tables, "FORMAT", 6)  # the next step, which makes a table that is there already, is left out
+        site = Site(tmp_path, f"sqlite:///{tmp_path}/w.store")
+        site.ask("before")
+        site.back_up()
+    monkeypatch.setitem(migrating._MIGRATIONS, 6, lambda _: {})
+    site.ask("after", Fraction(2, 10))
+    if moved:
+        moving.move(site.url, f"{site.url}.new").close()
+    book, cost = restore(site.backup, site.url)
+    with closing(book):
+        assert (cost, book.remaining().nano) == (nano("0.2"), {nano("1"): nano("0.7")})
+        book.verify()
+    with closing(site.open(witness=tmp_path / "of another client", adopt=True)) as book:
+        assert [line["kind"] for line in book.export()][-2:] == ["migrate", "loss"]
 
 
 def test_a_backup_of_the_newest_state_costs_nothing(site: Site) -> None:
@@ -259,6 +282,36 @@ def test_a_retired_ledger_takes_no_more_questions(site: Site) -> None:
         beside.close()
     with pytest.raises(LedgerError, match="is retired"):
         moving.move(site.url, f"{site.url}.new")
+
+
+def test_a_backup_where_nothing_can_be_written_is_to_be_copied_first(
+    site: Site, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A medium that is only read: root, who tests, may write to any folder."""
+    site.back_up()
+    with monkeypatch.context() as medium:
+        medium.setattr(moving.os, "access", lambda *_: False)
+        with pytest.raises(LedgerError, match="a copy of the backup in a folder of yours"):
+            moving.restore(site.backup, site.url)
+    assert not (tmp_path / "a.ledger.replaced-1").exists()
+
+
+def test_what_cannot_be_put_back_leaves_the_ledger_in_its_place(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A disk is full; a backup is the ledger itself."""
+    site = Site(tmp_path, None)
+    site.ask("before")
+    site.back_up()
+    with monkeypatch.context() as patched:
+        patched.setattr(Sqlite, "copy", Mock(side_effect=LedgerError("The disk is full.")))
+        with pytest.raises(LedgerError, match="The disk is full"):
+            moving.restore(site.backup, site.url)
+    site.ask("after")
+    restored, lost = moving.restore(str(tmp_path / "a.ledger"), site.url)
+    with closing(restored):
+        assert not lost
+        assert [past.kind for past in restored.history()] == ["count"] * 2
 
 
 def test_a_copy_takes_no_other_file_s_place(tmp_path: Path) -> None:

@@ -161,3 +161,26 @@ def test_a_condition_about_public_groups_is_stated_only_where_each_of_them_is_fi
     for told in (answer.why, answer.assumption, *(f"{row.reason} {row.assumption}" for row in plan.rows)):
         assert "public group" not in told
         assert strata.CALIBRATED not in told
+
+
+def test_a_relation_that_was_bought_says_nothing_of_levels_within_public_groups() -> None:
+    """Both levels' means are 50; within regions they lie 40 apart, the other way round where the others live."""
+    rows = []
+    for region, word, people, wage in (
+        ("north", "strict", 9000, 45.0), ("north", "open", 1000, 5.0),
+        ("south", "strict", 1000, 95.0), ("south", "open", 9000, 55.0),
+    ):  # fmt: skip
+        rows += [(f"{region} {word} {place}", region, word, wage) for place in range(people)]
+    table = pd.DataFrame(rows, columns=["id", "region", "privacy", "wage"])
+    wishes = eps.Preferences.from_levels("privacy", {"strict": 0.02, "open": 2.0})
+    settled: dict[str, Any] = {"person": "id", "complete": ["wage"], "bounds": {"wage": (0, 100)}, "ledger": "memory"}
+    with eps.Dataset(table, preferences=wishes, public=["region"], **settled) as people:
+        assert "public group" in people.plan("mean", "wage", share=0.2, assume=0.1)["weighted"].assumption
+        found = people.relation("wage", share=0.5)
+        plan = people.plan("mean", "wage", share=0.2, assume=found)
+        answer = people.mean("wage", share=0.2, assume=found, mechanism="weighted")
+        for told in (answer.assumption, answer.why, *(row.assumption for row in plan.rows)):
+            assert "public group" not in told
+        assert "from everyone's, as was found by release 1" in answer.assumption
+        low, high = answer.interval()
+        assert low <= 50 <= high

@@ -23,6 +23,7 @@ from epsilons.statistics.base import Question, Scope
 from epsilons.statistics.count import Count
 from epsilons.statistics.total import Sum
 from epsilons.testing import seeded
+from support.honesty import Asked, Setting, measure
 from support.rows import worst_ratio
 from support.small_worlds import NEIGHBORS, audit_exactly
 
@@ -231,3 +232,20 @@ def test_plan_and_answer_agree() -> None:
     assert answer.charges == row.charges == {0.2: 0.2, 0.3: 0.3}
     assert row.error is not None
     assert answer.error == pytest.approx(row.error, rel=0.5)
+
+
+def test_an_interval_of_ones_allows_for_the_share_from_which_related_levels_led_to_the_answer() -> None:
+    """Open people are as far below everyone's share as is assumed, so that the answer shows fewer, who spread less."""
+    setting = Setting("count", "paper", 2841, relation=-1, mechanism="mixed", fraction=0.1, where=True, rows=3)
+    asked = Asked.of(setting, 3)
+    assert measure(setting, 60, 3, asked).held.sum() >= 53
+
+    def forget(release: eps.Release) -> eps.Release:
+        """The planted bug: the spread of the share that is shown."""
+        (bar,) = release.models or ()
+        errors = MixedMean().errors(asked.question, asked.roster.levels)
+        moments = errors.shown(release.value)
+        _, _, bound = errors.off(replace(moments, variance=moments.most))
+        return replace(release, models=(replace(bar, bound=bound),))  # type: ignore[type-var,call-arg]
+
+    assert measure(setting, 60, 3, asked, forget).held.sum() < 53

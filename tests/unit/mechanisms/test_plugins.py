@@ -6,22 +6,31 @@ import json
 import os
 import subprocess
 import sys
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
+from fractions import Fraction
 from pathlib import Path
 from typing import Any, ClassVar
 
+import pyarrow as pa
 import pytest
 
 import epsilons as eps
+from epsilons.arguments.options import TABLES
+from epsilons.arguments.reading import Settings, read_call
 from epsilons.auditing.plugins import STAND_INS, approve
+from epsilons.dataset.question import parse_question
 from epsilons.errors import PlanError
-from epsilons.mechanisms.base import OWN, Weighing, register
+from epsilons.mechanisms import vetting
+from epsilons.mechanisms.base import OWN, Weighing, register, serving
 from epsilons.mechanisms.minimum import Minimum
 from epsilons.mechanisms.sample import Sample
 from epsilons.mechanisms.vetting import is_vetted
+from epsilons.preferences import roster_of
+from epsilons.statistics.additive import Part
 from epsilons.statistics.base import Answer, Question
 from epsilons.statistics.catalogue import CATALOGUE
 from epsilons.statistics.count import Count
+from epsilons.statistics.entry import Entry
 from support.planted import AlphaOfTheData, SmallScale
 
 pytestmark = pytest.mark.usefixtures("own_registry")
@@ -114,6 +123,70 @@ def test_a_statistic_from_outside_is_audited_too() -> None:
         name: ClassVar[str] = "doubled"
 
     assert not is_vetted(Minimum, Question(Doubled()))  # nothing to audit it with
+
+
+@dataclass(frozen=True)
+class Seen(Count):
+    """People who have a value, from another package."""
+
+    name: ClassVar[str] = "seen"
+
+
+@dataclass(frozen=True)
+class SeenByTwo(Seen):
+    """Noise of half of what it needs, where not everyone counts."""
+
+    @property
+    def parts(self) -> tuple[Part, ...]:
+        (part,) = super().parts
+        return (replace(part, share=Fraction(1 if self.scope is None else 2)),)
+
+
+@pytest.fixture
+def catalogued(monkeypatch: pytest.MonkeyPatch) -> Any:
+    """An entry of a statistic from outside, for as long as a test lasts."""
+
+    def add(statistic: Any, build: Any) -> Entry:
+        small = statistic(), (0.0, 1.0)
+        made = Entry(name="seen", build=build, arguments=(), doc="Seen.", table_doc="Seen.", example=small)
+        monkeypatch.setitem(CATALOGUE, "seen", made)
+        vetting._vetted.clear()
+        return made
+
+    yield add
+    vetting._vetted.clear()
+
+
+def plan_seen(entry: Entry, **options: Any) -> list[str]:
+    """Mechanisms that "auto" may choose, on a table of up to two rows of a person."""
+    table = pa.table({"id": [0, 0, 1, 2], "x": [1.0, 0.0, 1.0, 1.0], "kind": ["a", "b", "a", "b"]})
+    rows = options.pop("rows", 2)
+    with eps.Dataset(table, person="id", preferences=1.0, rows_per_person=rows, ledger="memory") as people:
+        question = parse_question(read_call(entry, TABLES, ("x",), options), people._facts).question
+        levels = roster_of([1.0] * 3).levels
+        return [type(one).__name__ for one in serving(question, levels, Settings())]
+
+
+def test_a_statistic_from_outside_is_chosen_for_what_it_was_audited_with(catalogued: Any) -> None:
+    """Conditions are audited like missing values; groups and several rows are not."""
+    honest = catalogued(Seen, lambda given, over: Seen(None if over.fixed else over.scope))
+    assert plan_seen(honest, rows=1)
+    assert plan_seen(honest, rows=1, where="x > 0")
+    for several in ({"rows": 2}, {"rows": 1, "by": {"kind": ["a", "b"]}}):
+        with pytest.raises(PlanError, match="chosen for what it was audited with"):
+            plan_seen(honest, **several)
+    broken = catalogued(SeenByTwo, lambda given, over: SeenByTwo(None if over.fixed else over.scope))
+    assert plan_seen(broken, rows=1)
+    with pytest.raises(PlanError, match="chosen for what it was audited with"):
+        plan_seen(broken, rows=1, where="x > 0")
+
+
+def test_one_that_knows_of_everyone_alone_is_asked_of_nobody_else(catalogued: Any) -> None:
+    forgetful = catalogued(Seen, lambda given, over: Seen())
+    assert plan_seen(forgetful, rows=1)
+    for other in ({"rows": 2}, {"rows": 1, "where": "x > 0"}, {"rows": 1, "by": {"kind": ["a", "b"]}}):
+        with pytest.raises(PlanError, match="takes no condition, no groups and no further rows"):
+            plan_seen(forgetful, **other)
 
 
 MECHANISM = """

@@ -93,6 +93,9 @@ def test_a_dataset_tells_it_by_what_people_granted_and_says_the_share() -> None:
         assert before.rows == plan_budget([1.0], [100], 200, width=50.0).rows
         told = " ".join(str(before).split())
         assert "the share of each is 0.005" in told
+        shares = "no level's expected share is further than 0.15 from everyone's"
+        assert f"{shares}, nor its mean further than 3.75." in told
+        assert f"{shares}, nor its mean further than 0.075 of it." in " ".join(str(people.budget()).split())
         assert "The default share, 0.1, leaves room for 10 questions." in told
         assert before.to_dict()["best"] == before.best == "zcdp"
         with pytest.raises(PlanError, match="no registered bounds"):

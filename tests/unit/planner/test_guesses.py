@@ -4,10 +4,12 @@ from __future__ import annotations
 
 import math
 from dataclasses import replace
+from typing import Any
 
 import pytest
 
 import epsilons as eps
+from epsilons.display import show
 from epsilons.planner.guesses import list_guesses
 from epsilons.planner.plan import Plan
 from epsilons.statistics.base import Question, Scope
@@ -40,6 +42,36 @@ def test_errors_move_as_the_prediction_does() -> None:
     assert spread.halved is not None
     assert spread.doubled is not None
     assert spread.halved < row.expected < spread.doubled
+
+
+@pytest.mark.parametrize(
+    ("statistic", "mechanism", "asked", "names"),
+    [
+        ("mean", "mixed", {"bounds": (0, 100)}, ["density", "spread"]),
+        ("mean", "mixed", {"bounds": (0, 100), "complete": True}, ["spread"]),
+        ("count", "mixed", {"density": 0.2}, ["density"]),
+        ("median", "mixed", {"bounds": (0, 100), "complete": True}, ["spread", "location"]),
+        ("count", "exponential", {"density": 0.2}, ["density"]),
+        ("median", "exponential", {"bounds": (0, 100), "complete": True, "location": 30}, ["spread", "location"]),
+    ],
+)
+def test_so_do_those_of_mechanisms_without_weights(
+    statistic: str, mechanism: str, asked: dict[str, Any], names: list[str]
+) -> None:
+    """What levels' answers are mixed by stays as it was planned; an answer planned for what is true errs no more."""
+    plan = eps.plan(statistic, PEOPLE, mechanism=mechanism, assume="unrelated", **asked)
+    assert set(names) <= {guess.name for guess in plan.guesses}
+    told = " ".join(str(plan).split())
+    assert "and the public guesses hold" in told
+    for guess in plan.guesses:
+        assert f"{guess.name} {show(guess.value)}" in told
+        assert (guess.halved, guess.doubled) != (plan[mechanism].expected,) * 2
+    if statistic == "mean":
+        spread = next(guess for guess in plan.guesses if guess.name == "spread")
+        for value, error in ((12.5, spread.halved), (50.0, spread.doubled)):
+            meant = eps.plan("mean", PEOPLE, mechanism="mixed", assume="unrelated", spread=value, **asked)
+            assert error is not None
+            assert error > meant["mixed"].expected * 1.0001
 
 
 def test_fewer_rows_that_match_cost_accuracy() -> None:

@@ -2,16 +2,22 @@
 
 from __future__ import annotations
 
+import ssl
 import threading
+import time
 from collections.abc import Callable, Iterator
-from http.server import BaseHTTPRequestHandler, HTTPServer
+from http.server import BaseHTTPRequestHandler, HTTPServer, ThreadingHTTPServer
+from pathlib import Path
+from socket import create_server
 from typing import Any
 
 import pytest
 
 import epsilons as eps
+from epsilons.remote import client
 from epsilons.remote.client import Connection
 from epsilons.remote.keys import make_key
+from support.certificates import self_signed
 
 #: What is replied next: (status, body).
 Reply = tuple[int, bytes]
@@ -69,3 +75,72 @@ def test_a_refusal_that_is_none_of_ours_is_told_by_its_status(elsewhere: Callabl
             here.datasets()
     with elsewhere((503, b"")) as here, pytest.raises(eps.ProtocolError, match="No answer"):
         here.datasets()
+
+
+@pytest.mark.parametrize(
+    "address",
+    ["http://127.0.0.1:99999", "http://127.0.0.1:x", "https://[", "https://this.one@elsewhere",
+     "https://stats.example.org?a", f"https://{'a' * 70}.org", "https://stätte.example.org", "stats.example.org", 3],
+)  # fmt: skip
+def test_an_address_that_cannot_be_spoken_to_is_refused_at_once(address: Any) -> None:
+    with pytest.raises(eps.ProtocolError, match="no address of a gateway"):
+        eps.connect(address, key=make_key())
+
+
+def test_a_gateway_that_was_stopped_is_told_of_soon(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Its system goes on taking connections, and says nothing."""
+    monkeypatch.setattr(client, "_SECONDS_FOR_A_SIGN", 0.1)
+    with create_server(("127.0.0.1", 0)) as stopped:
+        began = time.monotonic()
+        here = eps.connect(f"http://127.0.0.1:{stopped.getsockname()[1]}", key=make_key(), patience=0.5)
+        with here, pytest.raises(eps.ProtocolError, match="No answer"):
+            here.datasets()
+        assert time.monotonic() - began < 20
+
+
+def test_a_gateway_that_is_at_work_is_waited_for(monkeypatch: pytest.MonkeyPatch) -> None:
+    """It says beside that it is there, and without the key that it would have to look up."""
+    monkeypatch.setattr(client, "_SECONDS_FOR_A_SIGN", 0.2)
+    seen: list[tuple[str, str | None]] = []
+
+    class Slow(BaseHTTPRequestHandler):
+        def do_GET(self) -> None:
+            seen.append((self.path, self.headers["authorization"]))
+            if self.path == "/v1/datasets":
+                time.sleep(1)
+            body = b'{"datasets": ["wages"]}'
+            self.send_response(200)
+            self.send_header("content-length", str(len(body)))
+            self.end_headers()
+            self.wfile.write(body)
+
+        def log_message(self, *_: Any) -> None:
+            """Nothing."""
+
+    with ThreadingHTTPServer(("127.0.0.1", 0), Slow) as server:
+        thread = threading.Thread(target=server.serve_forever, args=(0.01,))
+        thread.start()
+        with eps.connect(f"http://127.0.0.1:{server.server_port}", key=make_key(), patience=0) as here:
+            assert here.datasets() == ["wages"]
+        server.shutdown()
+        thread.join()
+    assert ("/v1/me", None) in seen
+    assert [path for path, _ in seen].count("/v1/datasets") == 1
+
+
+def test_a_certificate_that_does_not_hold_is_named(tmp_path: Path) -> None:
+    """It will not hold a minute later either."""
+    certificate, key = self_signed(tmp_path)
+    context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
+    context.load_cert_chain(certificate, key)
+    with HTTPServer(("127.0.0.1", 0), BaseHTTPRequestHandler) as server:
+        server.socket = context.wrap_socket(server.socket, server_side=True)
+        thread = threading.Thread(target=server.handle_request)
+        thread.start()
+        began = time.monotonic()
+        told = "does not hold: self-signed certificate.* SSL_CERT_FILE"
+        here = eps.connect(f"https://127.0.0.1:{server.server_port}", key=make_key())
+        with here, pytest.raises(eps.ProtocolError, match=told):
+            here.datasets()
+        assert time.monotonic() - began < 20
+        thread.join()

@@ -6,6 +6,7 @@ import asyncio
 import json
 import logging
 import re
+import threading
 import time
 from pathlib import Path
 from typing import Any
@@ -15,11 +16,11 @@ import pytest
 import epsilons as eps
 from epsilons.dataset.documents import Asked
 from epsilons.remote.problems import read_problem
-from epsilons.service import clock, gateway, holdings, limits
+from epsilons.service import clock, gateway, holdings, limits, routes
 from epsilons.service.holdings import Holding
 from epsilons.service.replies import name_job
 from epsilons.service.routes import ROUTES
-from epsilons.service.serving import refuse
+from epsilons.service.serving import as_json, refuse
 from epsilons.statistics.catalogue import CATALOGUE
 from support.gateways import Gateway, Seen, register_again
 
@@ -191,8 +192,9 @@ def test_a_stored_answer_waits_for_nobody(here: Gateway, held: dict[str, str]) -
 def test_a_stored_answer_that_was_held_to_the_journal_is_remembered(
     here: Gateway, held: dict[str, str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(holdings, "REMEMBERED", 2)
     first = here("POST", ASK, COUNT, held["analyst"], "remembered-1")
+    holding, most = here.app.holdings["wages"], 2 * len(first.body) + 100
+    monkeypatch.setattr(holdings, "REMEMBERED", most)
     with monkeypatch.context() as changed:
         changed.setattr(Asked, "find", lambda asked: 1 / 0)
         assert here("POST", ASK, COUNT, held["steward"], "remembered-2").body == first.body
@@ -201,7 +203,14 @@ def test_a_stored_answer_that_was_held_to_the_journal_is_remembered(
     for age in (41, 42, 43):
         other = {"statistic": "count", "arguments": {"where": f"age >= {age}", "share": 0.01}}
         assert [here("POST", ASK, other, held["analyst"], f"{n}-{age}").status for n in (1, 2)] == [200, 200]
-    assert len(here.app.holdings["wages"]._replies) <= 2
+        kept = sum(len(reply.body) for reply in holding._replies.values())
+        assert kept == holding._remembered <= most
+    assert len(holding._replies) == 2
+    # A large one takes no more room than many small ones: it is not kept at all.
+    monkeypatch.setattr(holdings, "REMEMBERED", 100)
+    assert here("POST", ASK, other, held["analyst"], "large").status == 200
+    holding.remember(b"large", as_json({"value": "x" * 200}))
+    assert (holding._replies, holding._remembered) == ({}, 0)
 
 
 def test_what_may_have_read_rows_leaves_when_its_slot_ends_and_nothing_else_waits(
@@ -361,6 +370,23 @@ def test_who_plans_much_keeps_nobody_from_their_page(
     assert here.run(during()) == [1, *[200] * 5]
 
 
+def test_who_lists_many_answers_keeps_nobody_waiting(
+    here: Gateway, held: dict[str, str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Where requests are taken thousands of answers are not written."""
+    question = {"statistic": "count", "arguments": {"where": "age >= 44", "share": 0.01}}
+    assert here("POST", ASK, question, held["analyst"], "one").status == 200
+    write, threads = routes._write_release, set[str]()
+
+    def note(*arguments: Any) -> Any:
+        threads.add(threading.current_thread().name)
+        return write(*arguments)
+
+    monkeypatch.setattr(routes, "_write_release", note)
+    assert here("GET", "/v1/datasets/wages/releases", key=held["analyst"]).document["releases"]
+    assert all(name.startswith("gateway_") for name in threads), threads
+
+
 def test_quotas_go_by_the_name_of_the_key(here: Gateway) -> None:
     key, ledger = here.keys.add("small office", "analyst"), here.app.holdings["wages"].people.ledger
     ledger.set_quota("small office", questions=1)
@@ -476,6 +502,27 @@ def test_what_is_no_question_is_refused_in_one_shape(here: Gateway, held: dict[s
     assert charged(here) == before
 
 
+def test_only_a_release_that_tells_a_relation_of_everyone_is_taken_for_one(here: Gateway, held: dict[str, str]) -> None:
+    """What levels tell of a part of the rows, or of a median, is no distance of everyone's means."""
+    mean = {"column": "wage", "bounds": [0, 100], "share": 0.01}
+    mixed = {**mean, "mechanism": "mixed"}
+    others: list[tuple[str, dict[str, Any]]] = [
+        ("mean", {"where": "age >= 1"}),
+        ("sum", {"where": "age >= 1"}),
+        ("sum", {"by": {"region": ["north", "south"]}}),
+        ("median", {"missing": "center"}),
+    ]
+    for place, (name, more) in enumerate(others):
+        asked = {"statistic": name, "arguments": {**mixed, **more}}
+        found = here("POST", ASK, asked, held["analyst"], f"no-relation-{place}").document["release"]
+        before, assume = charged(here), {"assume": {"relation": found["number"]}, "missing": "center"}
+        for way in ("ask", "plan"):
+            body = {"statistic": "mean", "arguments": {**mean, **assume}}
+            seen = here("POST", f"/v1/datasets/wages/{way}", body, held["analyst"], f"taken-{place}")
+            assert "found no relation" in refused(seen, 422)["title"]
+        assert charged(here) == before
+
+
 def test_an_error_is_the_same_on_the_other_side() -> None:
     hint = ("try ", eps.errors.Argument("bounds", (0, 100)), " or ", eps.errors.Argument("by", {"a": [1, ...]}))
     for error in (
@@ -498,6 +545,7 @@ def test_the_document_names_every_route(here: Gateway) -> None:
     assert titles >= set(CATALOGUE)
     assert [one["name"] for one in listed["ask"]["parameters"]] == ["name", "Idempotency-Key", "Prefer"]
     assert "/v1/jobs/{job}" in document["paths"]
+    assert [name for name, one in listed.items() if "202" in one["responses"]] == ["ask", "job"]
 
 
 def test_there_is_nothing_elsewhere(here: Gateway, held: dict[str, str], tmp_path: Path) -> None:

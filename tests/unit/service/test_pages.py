@@ -23,11 +23,12 @@ from epsilons.accuracy.relation import holds
 from epsilons.display import _FEW_PEOPLE, show
 from epsilons.guarantee import to_epsilon
 from epsilons.preferences.odds import count_right
+from epsilons.release import stored
 from epsilons.remote.keys import make_key
 from epsilons.service import clock
 from epsilons.service.gateway import Route
 from epsilons.service.keys import ROLES
-from epsilons.service.pages import layout
+from epsilons.service.pages import analyst, layout
 from epsilons.service.pages.asking import FIELDS, STATISTICS
 from epsilons.service.pages.steward import MOVE
 from epsilons.service.pages.ways import PAGES
@@ -393,6 +394,33 @@ def test_everything_that_others_wrote_is_escaped(here: Gateway, held: dict[str, 
     assert "\x1b" not in shown
 
 
+def test_a_page_of_answers_reads_what_it_shows(
+    alone: tuple[Gateway, dict[str, str]], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """From the newest to the first; the dataset waits while a page is made."""
+    here, held = alone
+    for age in range(20, 24):
+        asked = ask(here, held["analyst"], statistic="count", where=f"age >= {age}", share="0.001")
+        assert asked.status == 303, asked.body
+    monkeypatch.setattr(analyst, "_PAGE", 2)
+    read, numbers = stored.read_stored, list[int]()
+
+    def note(one: Any) -> Any:
+        numbers.append(one.number)
+        return read(one)
+
+    monkeypatch.setattr(stored, "read_stored", note)
+    place: str | None = ""
+    seen: list[list[int]] = []
+    while place is not None:
+        page = look(here, "/data/pay/answers", held["analyst"], before=place)
+        seen.append([int(number) for number in re.findall(r'href="/data/pay/answers/(\d+)"', page)])
+        earlier = re.search(r"/data/pay/answers\?before=(\d+)", page)
+        place = None if earlier is None else earlier[1]
+    assert seen == [[5, 4], [3, 2], [1]]
+    assert sorted(numbers) == [1, 2, 3, 4, 5]
+
+
 # What is told whom ----------------------------------------------------------------------------------------------------
 
 
@@ -529,7 +557,9 @@ def test_pages_say_when_an_error_is_expected_as_answers_do(here: Gateway, held: 
     assert '<p class="soft">however preferences and values relate.</p>' in page
     move = {**question, "from": "standard", "to": "open", "part": "50", "mechanism": "auto"}
     change = unescape(look(here, "/steward/pay/what-if", held["steward"], **move))
-    assert f"expected {holds(here.app.holdings['pay'].people.plan('mean', 'wage', share=0.01).assumption)}." in change
+    held = holds(here.app.holdings["pay"].people.plan("mean", "wage", share=0.01).assumption)
+    assert f"expected {held}." in change
+    assert f'alt="Predicted errors before and after the change, {held}. ' in change
 
 
 def test_budgets_over_time_are_what_the_ledger_says(here: Gateway, held: dict[str, str]) -> None:
@@ -565,6 +595,7 @@ def test_charts_are_drawn_by_several_threads_and_leave_nobody_s_style_behind(
     for one in threads:
         one.join()
     assert len({one.address for one in drawn}) == 1
+    assert f", with 95% intervals, {holds(release.assumption)}. " in drawn[0].alt
     assert dict(matplotlib.rcParams) == before
     assert "matplotlib.pyplot" not in sys.modules or not sys.modules["matplotlib.pyplot"].get_fignums()
 

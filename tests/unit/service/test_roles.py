@@ -11,11 +11,12 @@ import pytest
 
 import epsilons as eps
 from epsilons.remote.keys import make_key
-from epsilons.service import clock, limits, sessions
+from epsilons.service import clock, limits, routes, sessions
 from epsilons.service.gateway import GatewayApp, Route, Visit
 from epsilons.service.holdings import LANES
 from epsilons.service.keys import ROLES
 from epsilons.service.limits import Limits, Rates
+from epsilons.service.pages import ways as page_ways
 from epsilons.service.pages.ways import PAGES
 from epsilons.service.replies import name_job
 from epsilons.service.routes import ROUTES
@@ -178,6 +179,11 @@ def test_whoever_names_a_wrong_dataset_is_told_which_there_are_but_for_people(
     assert (told.status, told.document["detail"]) == (404, f"Served here: {', '.join(named)}.")
     person = come_in(here, give_link(here, "person 30"))
     assert "detail" not in here("GET", "/v1/datasets/nothing/account", headers=person).document
+    # Nor those whose own dataset is not served any more.
+    former = here.keys.add("formerly here", "person", "nothing", "person 30")
+    for path in ("", "/account", "/releases"):
+        told = here("GET", f"/v1/datasets/nothing{path}", key=former)
+        assert (told.status, "detail" in told.document) == (404, False)
 
 
 def test_a_link_is_shown_once_expires_and_ends_with_the_next_one(
@@ -551,3 +557,21 @@ def test_metrics_are_prometheus_text_without_names(here: Gateway, held: dict[str
     routes = {route.name for route in (*ROUTES, *PAGES)} | {"none"}
     assert set(re.findall(r'route="(\w+)"', seen.body.decode())) <= routes
     assert set(re.findall(r'role="(\w+)"', seen.body.decode())) <= {"none", *ROLES}
+
+
+#: Who the lists at the heads of files, and the table of the page, speak of.
+WHO = {"everyone": {""}, "any key": _HOLD, "asks": _ASK, "person": {"person"}, "steward": {"steward"},
+       "operator, steward": {"steward", "operator"}}  # fmt: skip
+
+
+@pytest.mark.parametrize("listed", [routes, page_ways])
+def test_the_list_at_the_head_of_a_file_is_what_the_routes_say(listed: Any) -> None:
+    """It is what people read who ask themselves who may do what."""
+    told = re.findall(r"^    (GET|POST|PUT|DELETE) +(\S+) +(\w+(?:,? \w+)?)  +\S", listed.__doc__, re.MULTILINE)
+    found = {(method, path): WHO[who] for method, path, who in told}
+    there = listed.ROUTES if listed is routes else listed.PAGES
+    template = re.compile(r"\(\?P<(\w+)>[^()]*\)")
+    assert found == {
+        (one.method, template.sub(r"{\1}", one.path)): {""} if one.open else set(one.roles) for one in there
+    }
+    assert len(told) == len(there)

@@ -7,6 +7,7 @@ from pathlib import Path
 import pytest
 
 import epsilons as eps
+from epsilons.cli.app import main
 from epsilons.dataset.declared import find_server
 from epsilons.service.settings import Settings
 
@@ -27,11 +28,20 @@ def test_paths_are_relative_to_the_file(tmp_path: Path) -> None:
     assert Settings.read(write(tmp_path, GOOD + https)).certificate_key == f"{tmp_path}/a.key"
 
 
+def test_a_key_of_a_certificate_that_others_read_is_refused(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    (tmp_path / "a.key").touch(0o640)
+    file = write(tmp_path, GOOD + 'certificate = "a.pem"\ncertificate_key = "a.key"\n')
+    assert main(["serve", str(file)]) == 4
+    assert f"chmod 600 {tmp_path}/a.key" in " ".join(capsys.readouterr().err.split())
+
+
 def test_links_lead_to_where_others_find_the_server(tmp_path: Path) -> None:
     assert Settings.read(write(tmp_path, GOOD)).public_address == "http://127.0.0.1:8000"
     assert Settings.read(write(tmp_path, GOOD + 'host = "::1"')).public_address == "http://[::1]:8000"
     told = Settings.read(write(tmp_path, GOOD + 'address = "https://stats.example.org/"'))
     assert told.public_address == told.address == "https://stats.example.org"
+    here = Settings.read(write(tmp_path, GOOD + 'address = "http://localhost:9000"'))
+    assert here.public_address == "http://localhost:9000"
 
 
 @pytest.mark.parametrize(
@@ -46,6 +56,9 @@ def test_links_lead_to_where_others_find_the_server(tmp_path: Path) -> None:
         (GOOD + "address = 1", "'address' is not text"),
         (GOOD + 'address = "stats.example.org"', "begins with https://"),
         (GOOD + 'address = "https://stats.example.org/city"', "begins with https://"),
+        (GOOD + 'address = "http://stats.example.org"', "begins with https://"),
+        (GOOD + 'address = "https://stats.example.org:99999"', "begins with https://"),
+        (GOOD + 'address = ""', "begins with https://"),
         (GOOD + "port = 70000", "from 0 to 65535"),
         (GOOD + 'host = "0.0.0.0"', "Plain HTTP is not spoken"),
         (GOOD + 'host = "stats.example.org"', "Plain HTTP is not spoken"),

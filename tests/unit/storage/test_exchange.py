@@ -96,6 +96,23 @@ def test_a_connection_that_was_idle_is_not_trusted(monkeypatch: pytest.MonkeyPat
     assert len(served) == 2
 
 
+def test_a_process_that_was_forked_has_a_connection_of_its_own(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Else each of the two would read what the other one asked for."""
+    served: list[socket.socket] = []
+
+    def always(one: socket.socket, _: Event) -> None:
+        served.append(one)
+        while True:
+            read_head(one)
+            one.sendall(OK)
+
+    with serving(always) as address, asking(address) as exchange:
+        for process in (1, 1, 2, 2):
+            monkeypatch.setattr("epsilons.storage.exchange.os.getpid", lambda process=process: process)
+            assert ask(exchange) == (200, b"{}")
+        assert len(served) == 2
+
+
 @pytest.mark.parametrize(
     "head", [b"HTTP/1.1 200 OK\r\ncontent-length: 3\r\n\r\n{}", b"HTTP/1.1 200 OK\r\ncontent-", b"x"]
 )

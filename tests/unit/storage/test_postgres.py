@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import builtins
+import socket
 import threading
+import time
 from contextlib import ExitStack, closing
 from typing import Any
 
@@ -47,6 +49,16 @@ def test_a_server_that_is_not_there_is_refused_in_our_words(tmp_path: Any) -> No
         epsilons.ledger.open(f"postgresql://secret:word@/people?host={tmp_path}")
     assert "secret" not in str(refusal.value)
     assert refusal.value.__cause__ is None
+
+
+def test_a_server_that_says_nothing_is_given_up(monkeypatch: pytest.MonkeyPatch) -> None:
+    assert postgres._split_address("postgresql://host/db?tcp_user_timeout=7", OWNER)[0]["tcp_user_timeout"] == "7"
+    monkeypatch.setitem(postgres._DEADLINES, "connect_timeout", "2")
+    with socket.create_server(("127.0.0.1", 0)) as silent:
+        start = time.monotonic()
+        with pytest.raises(LedgerError, match="could not be reached"):
+            epsilons.ledger.open(f"postgresql://127.0.0.1:{silent.getsockname()[1]}/people", witness=False)
+        assert time.monotonic() - start < 20
 
 
 def test_without_the_driver_the_extra_is_named(url: str, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -7,6 +7,7 @@ from datetime import date
 from pathlib import Path
 from typing import Any
 
+import pyarrow as pa
 import pytest
 from pyarrow import parquet
 
@@ -52,9 +53,38 @@ def test_periods_go_by_their_names_as_well_as_by_days() -> None:
         (eps.weeks("2026-W01", "2026-W03"), eps.weeks("2025-12-31", "2026-01-12")),
         (eps.quarters("2025-Q4", "2026-Q1"), eps.quarters("2025-12-31", "2026-03-31")),
         (eps.years("2025", "2026"), eps.years("2025-06-01", "2026-06-01")),
+        (eps.years(2025, 2026), eps.years("2025-06-01", "2026-06-01")),
         (eps.days("2025-12-31", "2026-01-01"), eps.days(date(2025, 12, 31), date(2026, 1, 1))),
     ):
         assert read_spans("day", named) == read_spans("day", by_days)
+
+
+def test_days_of_a_column_of_times_are_not_the_midnights_that_are_called_alike(people: Any) -> None:
+    """Neither has the stored answer of the other."""
+    days = ["2024-01-01", "2024-01-02"]
+    midnights, whole = people.count(by={"at": days}), people.count(by={"at": eps.days(*days)})
+    assert midnights.number != whole.number
+    at = [row["at"] for row in TABLE.to_pylist() if row["at"] is not None]
+    assert whole.value == {day: sum(str(one.date()) == day for one in at) for day in days}
+    assert midnights.value == {day: sum(str(one) == f"{day} 00:00:00" for one in at) for day in days}
+    assert whole.value != midnights.value
+    assert people.count(by={"at": eps.days(*days)}).number == whole.number
+
+
+def test_words_of_keys_are_read_as_the_column_has_them() -> None:
+    table = {"id": list(range(6)), "ok": [True, True, True, True, False, None], "age": [1, 17, 18, 19, 40, 65]}
+    with eps.Dataset(pa.table(table), person="id", preferences=eps.PUBLIC, ledger="memory") as asked:
+        for word, truth in (("y", True), ("Yes", True), ("T", True), ("1", True), ("n", False), ("f", False)):
+            assert asked.key("ok", word) is truth
+            assert asked.count(by={"ok": [asked.key("ok", word)]}).value == {truth: 4 if truth else 1}
+        with pytest.raises(eps.PlanError, match="'ja' is no truth"):
+            asked.key("ok", "ja")
+        assert [asked.key("age", word) for word in ("18", "17.5")] == [18, 17.5]
+        assert asked.count(by={"age": eps.ranges(0, asked.key("age", "17.5"), 65)}).value == {
+            "0 to 17.5": 2, "17.5 to 65": 3,
+        }  # fmt: skip
+        with pytest.raises(eps.PlanError, match="'many' is not a number"):
+            asked.key("age", "many")
 
 
 @pytest.mark.parametrize(
@@ -76,7 +106,9 @@ def test_periods_go_by_their_names_as_well_as_by_days() -> None:
         ({"day": eps.years("2026-01", "2026-02")}, "not in order"),
         ({"day": ["week"]}, r"The column holds date\. Its periods are words such as months"),
         ({"day": eps.months("2026-03-01", "2026-02-01")}, "not in order"),
-        ({"day": eps.days("1900-01-01", "2026-01-01")}, f"{MOST_SPANS:,}"),
+        ({"day": eps.days("1900-01-01", "2026-01-01")}, f"are too many.*{MOST_SPANS:,}"),
+        ({"day": eps.years(2026, True)}, "not in order"),
+        ({"day": eps.months(2026, 2027)}, "not in order"),
         ({"day": {"weekdays": [1]}}, "unknown kind"),
         ({"day": eps.years("9990-01-01", "9999-12-31")}, "not in order"),
         ({"day": {"months": ["2026-01-01"]}}, "not in order"),

@@ -2,49 +2,64 @@
 
 from __future__ import annotations
 
+import functools
+import itertools
 from collections.abc import Callable
+from dataclasses import replace
 from html import escape
 from pathlib import Path
 from typing import Any
 
 import click
+import numpy as np
 
 from epsilons import __version__
 from epsilons.arrays.noisy import noisy
 from epsilons.arrays.research import audit as audit_promise
 from epsilons.arrays.select import select
+from epsilons.auditing.attack import audit_claim
+from epsilons.auditing.claims import Claim, Data
 from epsilons.auditing.report import Audit
 from epsilons.cli.options import Listed
 from epsilons.cli.output import as_json as json_flag
 from epsilons.cli.output import note, print_json, progress, write
-from epsilons.errors import PlanError
+from epsilons.errors import Argument, PlanError
 from epsilons.guarantee import NEIGHBORS
+from epsilons.local import PersonalResponse
 from epsilons.plots import draw_svg
 
-#: What is asked of each statistic; missing values stand at the centre, so that every mechanism serves it.
+_CENTRED = {"bounds": (0, 4), "missing": "center"}
+#: What is asked of each statistic: missing values stand at the centre, so that every mechanism serves it. Then it is
+#: asked without these `_WORDS`: values are left out that are missing, and how many there are is private.
 ASKED: dict[str, dict[str, Any]] = {
     "count": {"complete": True},
-    "sum": {"bounds": (0, 4), "missing": "center"},
-    "mean": {"bounds": (0, 4), "missing": "center"},
+    "sum": _CENTRED,
+    "mean": _CENTRED,
     "variance": {"bounds": (0, 4)},
-    "median": {"bounds": (0, 4), "missing": "center"},
-    "min": {"bounds": (0, 4), "missing": "center"},
+    "median": _CENTRED,
+    "quantile": {"q": 0.3, **_CENTRED},
+    "min": _CENTRED,
+    "max": _CENTRED,
+    "kth_largest": {"k": 2, **_CENTRED},
     "histogram": {"edges": (0, 1, 2)},
     "mode": {"among": ("a", "b", "c")},
     "top": {"among": ("a", "b", "c"), "k": 2},
     "linear_regression": {"bounds_X": (-1, 1), "bounds_y": (-1, 1)},
     "logistic_regression": {"bounds_X": (-1, 1)},
     "covariance": {"bounds_x": (-1, 1), "bounds_y": (-1, 1)},
+    "correlation": {"bounds_x": (-1, 1), "bounds_y": (-1, 1)},
 }
+_WORDS = ("missing", "complete")
+OTHERS = ("functions", "owners", "tables")
 _EPSILONS = Listed("A,B,...", float, "numbers with commas between them, such as 0.5,1,2")
 _MOST_PEOPLE, _ABC = 4, ["a", "b", "c"]
 #: Of which two people have data sets enough.
-_DEAR = ("histogram", "variance", "linear_regression", "logistic_regression", "covariance")
+_DEAR = ("histogram", "variance", "linear_regression", "logistic_regression", "covariance", "correlation")
 _STYLE = "body{font-family:sans-serif;margin:2em auto;max-width:60em}td,th{padding:.15em .8em;text-align:left}"
 
 
 @click.command()
-@click.argument("statistics", nargs=-1, type=click.Choice([*ASKED, "functions", "tables"]), metavar="[PART]...")
+@click.argument("statistics", nargs=-1, type=click.Choice([*ASKED, *OTHERS]), metavar="[PART]...")
 @click.option("--epsilons", type=_EPSILONS, default="0.5,1,2", show_default=True, help="Of up to four made-up people.")
 @click.option("--delta", type=float, help="Of concentrated accounts: (epsilon, delta) and rho instead of epsilons.")
 @click.option("--draws", type=click.IntRange(200), default=200, show_default=True, help="Of tables and transcripts.")
@@ -60,10 +75,10 @@ def audit(
 ) -> None:
     """Try to break the promise of every mechanism, on made-up people.
 
-    PARTS are names of statistics and models, functions (eps.select and eps.noisy) or tables (a question on a table and
-    whole adaptive transcripts, in epsilons and in rho, each through a ledger: some minutes); all but tables if left
-    out. All but tables are audited exactly, over data sets of a few people; tables from draws. It fails (status 5) if
-    anything is refuted.
+    PARTS are names of statistics and models, functions (eps.select and eps.noisy), owners (who randomize their own
+    answers) or tables (questions on a table, in SQL too, and whole adaptive transcripts, in epsilons and in rho, each
+    through a ledger: some minutes); all but tables if left out. All but tables are audited exactly, over data sets of a
+    few people; tables from draws. It fails (status 5) if anything is refuted.
 
     \b
     Examples:
@@ -73,7 +88,7 @@ def audit(
     """
     if not 1 <= len(epsilons) <= _MOST_PEOPLE:
         raise PlanError(f"An audit is of 1 to {_MOST_PEOPLE} people.", rule="All their data sets are enumerated.")
-    parts = statistics or (*ASKED, "functions")
+    parts = statistics or (*ASKED, "functions", *(["owners"] if delta is None else []))
     found: dict[str, Audit] = {}
     with progress() as bar:
         shown = bar.add_task("Auditing", total=len(parts))
@@ -106,22 +121,54 @@ def audit_part(
         return audit_tables(draws)
     if part == "functions":
         given: dict[str, Any] = {"function": _total, "sensitivity": 3, "step": 1, "whole": True, "delta": delta}
-        found = [audit_promise(noisy, epsilons, domain=[0, 1, 3], neighbors=one, **given) for one in NEIGHBORS]
+        found = [audit_promise(noisy, epsilons, domain=[0, 1, 3, None], neighbors=one, **given) for one in NEIGHBORS]
         if delta is None:  # a choice has none
-            found += [audit_promise(select, epsilons, domain=_ABC, options=_ABC, neighbors=one) for one in NEIGHBORS]
+            found += [
+                audit_promise(select, epsilons, domain=[*_ABC, None], options=_ABC, neighbors=one) for one in NEIGHBORS
+            ]
         return sum(found, Audit(()))
+    if part == "owners":
+        if delta is not None:
+            raise PlanError("Owners promise epsilons without a delta.", suggest=("leave ", Argument("delta"), " out"))
+        return sum([_audit_owners(epsilons, options) for options in (1, 3)], Audit(()))
     people = epsilons[:2] if part in _DEAR else epsilons
+    asked = [*itertools.product(list_questions(part), NEIGHBORS)]
 
-    def tell(half: int) -> Callable[[int, int], None]:
-        return lambda done, of: step((half + done / of) / 2)
+    def tell(number: int) -> Callable[[int, int], None]:
+        return lambda done, of: step((number + done / of) / len(asked))
 
-    return sum(
-        [
-            audit_promise(part, people, neighbors=one, delta=delta, progress=tell(half), **ASKED[part])
-            for half, one in enumerate(NEIGHBORS)
-        ],
-        Audit(()),
-    )
+    audits = []
+    for number, ((words, one), neighbors) in enumerate(asked):
+        found_here = audit_promise(part, people, neighbors=neighbors, delta=delta, progress=tell(number), **one)
+        named = [replace(finding, name=f"{finding.name}{words}") for finding in found_here.findings]
+        audits.append(replace(found_here, findings=tuple(named)))
+    return sum(audits, Audit(()))
+
+
+def list_questions(part: str) -> list[tuple[str, dict[str, Any]]]:
+    """What is asked of a statistic, and what is said of it beside its name."""
+    asked = ASKED[part]
+    left_out = {name: value for name, value in asked.items() if name not in _WORDS}
+    return [("", asked)] if left_out == asked else [("", asked), (", values may be missing", left_out)]
+
+
+def _audit_owners(epsilons: list[float], options: int) -> Audit:
+    """Randomized responses at everybody's own epsilon, exactly: what all of them send together."""
+    protocol = PersonalResponse(epsilons, options)
+    codes, sent = protocol.roster.codes.tolist(), range(protocol.outputs)
+
+    def law(truths: Data) -> tuple[Any, Any]:
+        each = []
+        for code, truth in zip(codes, truths, strict=True):
+            own = protocol.protocols[code]
+            chances = {(truth,): 1} if own is None else own.law(truth)
+            each.append([float(chances.get((output,), 0)) for output in sent])
+        chance = functools.reduce(np.multiply.outer, map(np.array, each)).reshape(-1)
+        with np.errstate(divide="ignore"):
+            return list(itertools.product(sent, repeat=len(codes))), np.log(chance)
+
+    name, granted = f"randomized response of {options + 1} answers, replace", tuple(epsilons)
+    return Audit(tuple(audit_claim(Claim(name, granted, granted, "replace", tuple(sent), law=law), 200, 0.999)))
 
 
 def _total(values: Any) -> float:

@@ -20,13 +20,13 @@ _ONCE = ("dataset", "dry_run", "yes", "verbose", "as_json")
 @options.dataset_file
 @click.argument("questions", nargs=-1, metavar="QUESTION...")
 @click.option("--from", "lines", type=click.File(), help="A file with a question in each line; - for stdin.")
-@click.option("--share", type=float, default=0.1, show_default=True, help="For all of them together.")
+@click.option("--share", type=float, help="For all of them together; unless given, that of one question.")
 @options.apply_all(options.SPENDING[1:])
 def batch(
     dataset: str,
     questions: tuple[str, ...],
     lines: IO[str] | None,
-    share: float,
+    share: float | None,
     dry_run: bool,
     yes: bool,
     verbose: bool,

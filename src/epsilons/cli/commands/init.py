@@ -16,6 +16,7 @@ from epsilons.cli.errors import refusing
 from epsilons.cli.options import read_bounds
 from epsilons.cli.typed import (
     read_default,
+    read_dialect,
     read_epsilon,
     read_lasting,
     read_levels,
@@ -87,16 +88,22 @@ def init(source: str, out: str, force: bool, **given: Any) -> None:
     with refusing([init]):
         if target.exists() and not force:
             raise DataError(f"{out} is there already.", suggest="--force, or --out other.toml")
+        if not os.access(target if target.exists() else target.resolve().parent, os.W_OK):
+            raise _unwritable(out)  # before anything is asked
         text = _draft(source, target.resolve().parent, given)
     try:
         with open(target, "w", encoding="utf-8", opener=open_private) as file:
             file.write(text)
     except OSError as error:
-        raise DataError(f"{out} cannot be written: {error.strerror}.", suggest="--out elsewhere/people.toml") from None
+        raise _unwritable(out, f": {error.strerror}") from None
     output.note(f"Wrote {out}. Next: epsilons check {quote(out)}")
 
 
 COMMANDS = {"init": init}
+
+
+def _unwritable(out: str, why: str = "") -> DataError:
+    return DataError(f"{out} cannot be written{why}.", suggest="--out elsewhere/people.toml")
 
 
 # The draft ------------------------------------------------------------------------------------------------------------
@@ -111,14 +118,14 @@ def _draft(source: str, beside: Path, given: Mapping[str, Any]) -> str:
 
     pairs, version, server = read_bounds(given["bounds"]), given["version"], is_address(source)
     typed = dict(split_pair(text, Argument("types", {"age": "int"})) for text in given["types"])
-    said = dict(split_pair(text, Argument("dialect", {"separator": ";"})) for text in given["dialect"])
+    said = read_dialect(given["dialect"])
     named = {name: str(read_epsilon(text)) for name, text in (split_pair(one, _A_LEVEL) for one in given["levels"])}
     if named or not given["renews"]:  # what was said wrongly is found before anything is asked
         read_lasting(given, named)
     written, guessed = (said, {}) if server else _find_dialect(source, said, given)
     how = {"table": given["table"], "dialect": written or None}
     if not typed and source.lower().endswith(_LINES) and os.path.isfile(source) and _terminal():
-        typed = _ask_names()
+        typed = _ask_names(_list_named(given))
     engine = DuckDB(source, types=typed or None, **how)
     try:
         csv = not all(map(has_types, engine.files))
@@ -131,18 +138,20 @@ def _draft(source: str, beside: Path, given: Mapping[str, Any]) -> str:
             engine.close()
             engine = DuckDB(source, types=typed, **how)
         schema = engine.schema
+        bounds = {schema.bounded(name).name: pair for name, pair in pairs.items()}
         person, column = (
             schema.find(given[name] or _ask_column(question, schema, name)) for name, question in _COLUMNS.items()
         )
+        public = [check_public(schema.find(name), person.name).name for name in given["public"]]
         default = ""
         if column.family == "text" and not named:
-            named = _ask_levels(given)
-            default = _ask_default(named)
+            named = _ask_levels(given, column.name if csv else None)
+            default = _ask_default(named) if named else ""
+            typed |= {column.name: "float"} if csv and not named else {}
         numbers = [c.name for c in schema.values() if c.family == "number" and c not in (person, column)]
-        found = {schema.bounded(name).name: pair for name, pair in pairs.items()} or _ask_bounds(numbers)
+        found = bounds or _ask_bounds(numbers)
         rows = given["rows_per_person"] or _ask_rows()
         untyped = [name for name in schema if csv and name not in (*typed, person.name, column.name)]
-        public = [check_public(schema.find(name), person.name).name for name in given["public"]]
         lasting = read_lasting(given, named)
     finally:
         engine.close()
@@ -184,6 +193,12 @@ def _draft(source: str, beside: Path, given: Mapping[str, Any]) -> str:
     return "\n".join(lines) + "\n"
 
 
+def _list_named(given: Mapping[str, Any]) -> list[str]:
+    """The columns that flags name."""
+    named = (given["person"], given["preferences"], *given["public"], *read_bounds(given["bounds"]))
+    return [name for name in named if name is not None]
+
+
 def _check_columns(schema: Schema, beside: Path, given: Mapping[str, Any]) -> None:
     """Refuse names of columns that are none of the table's."""
     if given["preferences"] not in (None, *schema) and os.path.isfile(given["preferences"]):
@@ -217,11 +232,13 @@ def _ask_column(question: str, schema: Schema, option: str) -> str:
     return shown[_prompt(question + listed, type=click.Choice(list(shown)), show_choices=False)]
 
 
-def _ask_levels(given: Mapping[str, Any]) -> dict[str, str]:
+def _ask_levels(given: Mapping[str, Any], typed: str | None) -> dict[str, str]:
+    """None where the column holds epsilons, which `typed`, a column whose type can be declared, then is to say."""
     if not _terminal():
-        rule, hint = "Names of levels are never read from the data.", Argument("levels", {"strict": 0.05, "open": 1})
-        raise PreferenceError("Which levels are there?", rule=rule, suggest=hint)
-    question = f"Levels as the column names them, each with its epsilon (Enter: {_LEVELS})"
+        rule, levels = "Names of levels are never read from the data.", Argument("levels", {"strict": 0.05, "open": 1})
+        numbers = (", or ", Argument("types", {typed: "float"}), " for one of epsilons") if typed else ()
+        raise PreferenceError("Which levels are there?", rule=rule, suggest=(levels, *numbers))
+    question = f"Levels as the column names them, each with its epsilon (Enter: {_LEVELS}); or numbers, for epsilons"
     return dict(_prompt(question, default=_LEVELS, value_proc=partial(read_levels, given)))
 
 
@@ -234,7 +251,8 @@ def _find_dialect(
     """
     proposed, yes = _propose_dialect(source), given["yes"]
     if not said and not yes and proposed is not None and _terminal():
-        return _ask_dialect(source, proposed), {}
+        named = [name for name in _list_named(given) if not os.path.isfile(name)]
+        return _ask_dialect(source, proposed, named), {}
     rest = {part: text for part, text in (proposed or {}).items() if part not in said}
     guessed = {} if yes else {part: text for part, text in rest.items() if part not in ("separator", "encoding")}
     seen = {part: text for part, text in rest.items() if part not in guessed}
@@ -265,8 +283,8 @@ def _propose_dialect(source: str) -> dict[str, str] | None:
     return propose(header, source)
 
 
-def _ask_dialect(source: str, proposed: Mapping[str, str]) -> dict[str, str]:
-    """As proposed, by one yes, else part by part; once more where no columns can be read in this way."""
+def _ask_dialect(source: str, proposed: Mapping[str, str], named: Sequence[str]) -> dict[str, str]:
+    """As proposed, by one yes, else part by part; once more where no columns can be read in this way, or not these."""
     from epsilons.engines.dialects import Dialect, usual_separator
     from epsilons.engines.duckdb import DuckDB
 
@@ -283,7 +301,10 @@ def _ask_dialect(source: str, proposed: Mapping[str, str]) -> dict[str, str]:
             said[part] = _prompt(f"{question} (Enter: {shown})", default=shown, value_proc=read)
         agreed, written = False, {part: one for part, one in said.items() if one != usual[part]}
         try:
-            DuckDB(source, dialect=written or None).close()
+            engine = DuckDB(source, dialect=written or None)
+            engine.close()
+            for name in named:
+                engine.schema.find(name)
         except DataError as error:
             output.note(f"{error.what} {error.rule}".strip())
             if not _confirm("Say once more how the file is written?"):
@@ -304,7 +325,7 @@ def _ask_types(schema: Schema, others: Iterable[str | None]) -> dict[str, str]:
     left = [name for name in schema if name not in others] if _terminal() else []
     if len(left) > _MANY:
         question = "Columns that hold something else than text, as age=int, born=date (Enter: none)"
-        return dict(_prompt(question, default="", value_proc=partial(read_types, schema)))
+        return dict(_prompt(question, default="", value_proc=partial(read_types, schema, ())))
     kinds = click.Choice(list(TYPES))
     asked = {
         name: _prompt(
@@ -318,10 +339,10 @@ def _ask_types(schema: Schema, others: Iterable[str | None]) -> dict[str, str]:
     return {name: kind for name, kind in asked.items() if kind != "text"}
 
 
-def _ask_names() -> dict[str, str]:
-    """The columns of JSON lines, by the steward's word."""
+def _ask_names(wanted: Sequence[str]) -> dict[str, str]:
+    """The columns of JSON lines, by the steward's word; those that flags name are among them."""
     question = "A JSON file has no header. Its columns, and what they hold, as id=int, wage=float, town=text"
-    return dict(_prompt(question, value_proc=partial(read_types, None)))
+    return dict(_prompt(question, value_proc=partial(read_types, None, wanted)))
 
 
 def _ask_default(levels: Mapping[str, str]) -> str:

@@ -30,7 +30,7 @@ from epsilons.display import show_count, show_key, text_table
 from epsilons.errors import EpsilonsError
 from epsilons.measure import PLAIN, Measure
 from epsilons.storage import show_address
-from epsilons.storage.files import open_private
+from epsilons.storage.files import open_anew
 
 if TYPE_CHECKING:
     from epsilons.ledger import Remaining
@@ -220,7 +220,7 @@ def export(as_json: bool, output: str | None, **where: Any) -> None:
     """
     with (
         closing(open_ledger(**where)) as ledger,
-        nullcontext(sys.stdout) if output in (None, "-") else open(output, "w", opener=open_private) as file,
+        nullcontext(sys.stdout) if output in (None, "-") else open(output, "w", opener=open_anew) as file,
     ):
         documents = [list(ledger.export())] if as_json else ledger.export()
         file.writelines(json.dumps(line, indent=2 if as_json else None) + "\n" for line in documents)

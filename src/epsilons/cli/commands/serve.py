@@ -44,9 +44,10 @@ def serve(gateway: str | None, demo: bool, port: int | None) -> None:
     Example:
       epsilons serve --demo
     """
+    from epsilons.errors import DataError
     from epsilons.service import serving
     from epsilons.service.settings import Settings
-    from epsilons.storage.files import claim_folder, release_folder
+    from epsilons.storage.files import check_private, claim_folder, release_folder
 
     if (gateway is None) != demo:
         raise click.UsageError("Name the gateway's file, or give --demo.")
@@ -56,6 +57,8 @@ def serve(gateway: str | None, demo: bool, port: int | None) -> None:
         opened.callback(release_folder, place)
         store = f"sqlite:///{place}/gateway.store"
         settings = Settings(store, ()) if gateway is None else Settings.read(gateway)
+        if settings.certificate_key is not None:
+            check_private(settings.certificate_key, DataError)
         listening = serving.listen(settings.host, settings.port if port is None else port)
         opened.callback(listening.close)
         url = serving.name_address(settings.host, listening, settings.certificate)

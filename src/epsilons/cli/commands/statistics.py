@@ -119,14 +119,16 @@ def plan(dataset: str, statistic: str, more: tuple[str, ...], as_json: bool, **g
 @click.command(short_help="Ask in SQL, as far as it maps to the statistics.")
 @options.dataset_file
 @click.argument("query")
-@click.option("--share", type=float, default=0.1, show_default=True, help="For all aggregates together.")
+@click.option("--share", type=float, help="For all aggregates together; unless given, that of one question.")
 @click.option("--keys", "by", multiple=True, metavar="COLUMN=KEY,KEY", help="The groups of a column of GROUP BY.")
 @click.option("--bounds", multiple=True, metavar="COLUMN=LOW,HIGH", help="Public bounds of a column.")
 @options.apply_all([*options.option_flags(QUERIES), *options.SPENDING])
 def sql(
-    dataset: str, query: str, share: float, dry_run: bool, yes: bool, verbose: bool, as_json: bool, **given: Any
+    dataset: str, query: str, share: float | None, dry_run: bool, yes: bool, verbose: bool, as_json: bool, **given: Any
 ) -> int | None:
-    """Ask in SQL: COUNT, SUM, AVG, VAR_POP, MEDIAN, QUANTILE, MIN and MAX of columns, WHERE, GROUP BY with keys.
+    """Ask in SQL: COUNT, SUM, AVG, VAR_POP, MEDIAN, QUANTILE, MIN, MAX, MODE, COVAR_POP and CORR of columns.
+
+    WHERE takes conditions, GROUP BY columns with keys.
 
     \b
     Example:
@@ -174,8 +176,9 @@ def _may_ask(batch: Batch, yes: bool) -> bool:
 @click.option("--spread", type=float, help="Public guess of the standard deviation.")
 @click.option("--fresh", is_flag=True, help="Ask anew and pay, also if it was asked before.")
 @click.option("--analyst", help="Who asks, for quotas.")
+@options.YES
 @output.as_json
-def relation(dataset: str, column: str, as_json: bool, **given: Any) -> None:
+def relation(dataset: str, column: str, yes: bool, as_json: bool, **given: Any) -> int | None:
     """How far levels' expected means of a column can lie from everyone's: what later means and sums may assume.
 
     \b
@@ -184,16 +187,20 @@ def relation(dataset: str, column: str, as_json: bool, **given: Any) -> None:
     """
     with options.open_dataset(dataset) as people:
         asked = options.read_arguments(None, given, people)
+        mean = people._as_mean(column, **asked)
+        if not yes and output.on_terminal() and not _agreed(people, CATALOGUE["mean"], mean):
+            return 1
         found, stored = output.ask_once(people, lambda: people.relation(column, **asked))
         if as_json:
             left = [level.to_dict() for level in people.remaining().levels]
             output.print_json({**found.to_dict(), "left": left, "stored": stored})
-            return
+            return None
         output.write(str(found))
         flags = list_flags(found)
         flags += ["--missing center"] if found.imputed else []
         flags += [f"--bounds {','.join(f'{end:g}' for end in asked['bounds'])}"] if "bounds" in asked else []
         output.note(f"In a command, of a mean or a sum without a condition: {' '.join(flags)}")
+        return None
 
 
 def list_flags(found: Relation) -> list[str]:
@@ -209,11 +216,11 @@ def list_flags(found: Relation) -> list[str]:
 
 @click.command(short_help="How far answers will be off if so many questions are asked, under each kind of account.")
 @options.dataset_file
-@click.option("--questions", type=int, default=10, show_default=True, help="How many, all alike.")
+@click.option("--questions", type=int, help="How many, all alike; those of the file unless given, or 10.")
 @click.option("--column", help="Of which a mean is told; without one, as a part of the width of any bounds.")
 @click.option("--delta", type=float, help="That of a concentrated account; the ledger's own, or 1e-6.")
 @output.as_json
-def budget(dataset: str, questions: int, column: str | None, delta: float | None, as_json: bool) -> None:
+def budget(dataset: str, questions: int | None, column: str | None, delta: float | None, as_json: bool) -> None:
     """Say what error a count or a mean will have if so many questions are asked. Free; also before registering.
 
     \b

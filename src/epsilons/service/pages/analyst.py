@@ -216,16 +216,21 @@ async def show_answers(app: GatewayApp, visit: Visit, here: Holding) -> Reply:
     text = visit.fields.get("before", "")
     before = int(text) if text.isdecimal() and len(text) < 18 else None
 
-    def look() -> tuple[list[list[str]], list[str]]:
-        (sheet,) = here.people.answers().sheets()
-        rows = [list(map(str, row)) for row in reversed(sheet.rows) if here.shows(int(row[0]))]
-        return [row for row in rows if before is None or int(row[0]) < before], list(sheet.notes)
+    def look() -> tuple[list[list[str]], list[str], int | str]:
+        """Only what this page shows is read as answers: there may be thousands, and the dataset waits meanwhile."""
+        people = here.people
+        stored = people.ledger.answers(dataset=people._registry.dataset)
+        older = [one for one in stored if here.shows(one.number) and (before is None or one.number < before)]
+        (sheet,) = StoredAnswers(older[-_PAGE:]).sheets()
+        rows = [list(map(str, row)) for row in reversed(sheet.rows)]
+        if "dataset" not in sheet.head:  # all are from before a ledger had datasets
+            rows = [[*row[:2], "", *row[2:]] for row in rows]
+        return rows, list(sheet.notes), older[-_PAGE].number if len(older) > _PAGE else ""
 
     async with here.turns.short():
-        rows, notes = await app.work(look)
+        rows, notes, more = await app.work(look)
     listed = (("Answers", f"{api_of(here)}/releases"),)
-    more = rows[_PAGE - 1][0] if len(rows) > _PAGE else ""
-    named: dict[str, Any] = {"rows": rows[:_PAGE], "notes": notes, "more": more, "place": place_of(here)}
+    named: dict[str, Any] = {"rows": rows, "notes": notes, "more": more, "place": place_of(here)}
     return show_page(visit, "answers.html", f"Answers about {here.name}", json=listed, **named)
 
 

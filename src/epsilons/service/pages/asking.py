@@ -56,7 +56,7 @@ def read_question(fields: Mapping[str, str], people: Dataset) -> dict[str, Any]:
         named["among"] = [people.key(column or "", word) for word in words]
     named |= {"where": given["where"]} if "where" in given else {}
     named |= _read_groups(given, people)
-    named["share"] = _number(given.get("share", "0.1"), "share")
+    named["share"] = _number(given["share"], "share") if "share" in given else float(facts.share)
     named |= {"mechanism": given["mechanism"]} if given.get("mechanism", "auto") != "auto" else {}
     return {"statistic": entry.name, "arguments": write_arguments(named)}
 
@@ -144,7 +144,8 @@ def list_choices(facts: TableFacts) -> dict[str, Any]:
     columns = [one.name for one in facts.schema.values() if one.family != OTHER and one.name != facts.person]
     mechanisms = sorted(list_mechanisms())
     offered = {"statistics": STATISTICS, "pairs": [name for name in STATISTICS if CATALOGUE[name].pair]}
-    return {**offered, "columns": columns, "grouping": sorted(facts.keys), "mechanisms": ["auto", *mechanisms]}
+    offered |= {"columns": columns, "grouping": sorted(facts.keys), "mechanisms": ["auto", *mechanisms]}
+    return {**offered, "share": float(facts.share)}
 
 
 # The same question elsewhere ------------------------------------------------------------------------------------------

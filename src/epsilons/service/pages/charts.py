@@ -10,6 +10,7 @@ from dataclasses import dataclass
 from datetime import datetime
 from typing import TYPE_CHECKING, Any
 
+from epsilons.accuracy.relation import holds
 from epsilons.dataset.answers import as_table, interval_of
 from epsilons.display import show, show_key
 from epsilons.errors import PlanError
@@ -73,15 +74,17 @@ def draw_answer(release: Release) -> Picture | None:
     spans = [bars.get(key) if isinstance(bars, dict) else bars for key, _ in shown]
     head, rows = as_table(release).table()
     first = "; ".join(f"{show_key(key)}: {show(one)}" for key, one in shown[:6])
-    alt = f"{release.question}, with 95% intervals. {first}{'; and more' if len(numbers) > 6 else ''}."
+    held = "" if bars is None else f"with 95% intervals, {holds(release.assumption)}"
+    alt = f"{release.question}{', ' * bool(held)}{held}. {first}{'; and more' if len(numbers) > 6 else ''}."
     names, values = [show_key(key) for key, _ in shown], [float(one) for _, one in shown]
-    label = release.question if len(release.question) < 70 else release.statistic
+    label = f"{release.question if len(release.question) < 70 else release.statistic}\n{held}".strip()
+    height = 0.4 * len(names) + (1.5 if held else 0.9)
     return _draw(
         "The answer",
         alt,
         head,
         rows,
-        lambda: plot_answer(names, values, spans, release.mechanism, label, new_axes(_WIDE, 0.4 * len(names) + 0.9)),
+        lambda: plot_answer(names, values, spans, release.mechanism, label, new_axes(_WIDE, height)),
     )
 
 
@@ -105,8 +108,8 @@ def _percent(number: float) -> str:
     return "–" if number != number else f"{show(round(number, 2))}%"
 
 
-def draw_change(rows: Sequence[tuple[str, float | None, float | None]]) -> Picture | None:
-    """Errors before and after people moved, by mechanism; None where none is known."""
+def draw_change(rows: Sequence[tuple[str, float | None, float | None]], assumption: str) -> Picture | None:
+    """Errors before and after people moved, by mechanism, expected under a condition; None where none is known."""
     known = [(name, one, other) for name, one, other in rows if one is not None and other is not None]
     if not known:
         return None
@@ -114,13 +117,14 @@ def draw_change(rows: Sequence[tuple[str, float | None, float | None]]) -> Pictu
     told = "; ".join(f"{name}: {show(one)} now, {show(other)} then" for name, one, other in known)
     cells = [[name, show(one), show(other), _change(one, other)] for name, one, other in rows]
     head = ("mechanism", "error now", "error then", "change")
-    alt = f"Predicted errors before and after the change. {told}."
+    held = holds(assumption)
+    alt = f"Predicted errors before and after the change, {held}. {told}."
     return _draw(
         "Errors before and after",
         alt,
         head,
         cells,
-        lambda: plot_change(names, before, after, new_axes(_WIDE, 0.42 * len(names) + 0.9)),
+        lambda: plot_change(names, before, after, held, new_axes(_WIDE, 0.42 * len(names) + 1.5)),
     )
 
 

@@ -201,7 +201,8 @@ async def show_change(app: GatewayApp, visit: Visit, here: Holding) -> Reply:
 
     async with here.turns.long():
         found = await app.work(look)
-    picture = await app.work(draw_change, found["change"]["errors"]) if found["change"] else None
+    change = found["change"]
+    picture = await app.work(draw_change, change["errors"], change["assumption"]) if change else None
     query = urlencode({name: value for name, value in asked.items() if value})
     listed = (("Change", f"{api_of(here)}/what-if?{query}"),)
     named = {**found, "asked": asked, "picture": picture, "place": place_of(here)}
