@@ -11,6 +11,8 @@ import os
 import secrets
 from collections.abc import Callable
 from concurrent.futures import ProcessPoolExecutor
+from dataclasses import replace
+from fractions import Fraction
 from multiprocessing import get_context
 from pathlib import Path
 from typing import Any
@@ -19,7 +21,7 @@ import pytest
 
 import epsilons as eps
 from support.forms import Forms, compare_files
-from support.refusals import compare, some_call_of_days
+from support.refusals import compare, some_call_of_an_error, some_call_of_days
 
 
 def test_two_hundred_questions_tell_no_neighbours_apart() -> None:
@@ -39,6 +41,12 @@ def test_neighbouring_files_are_told_apart_no_more_than_tables(tmp_path: Path) -
         refused, answered = compare(1, 12, 9 + place, [form])
         assert refused > 0
         assert answered > 0
+
+
+def test_what_follows_from_a_rough_count_tells_neighbours_apart_by_what_it_released_alone() -> None:
+    refused, answered = compare(6, 4, 5, draw=some_call_of_an_error)
+    assert refused > 5
+    assert answered > 5
 
 
 @pytest.mark.integration
@@ -75,3 +83,37 @@ def test_a_refusal_that_depends_on_a_value_would_be_noticed(monkeypatch: pytest.
     monkeypatch.setattr(TablePeople, "tally", strict)
     with pytest.raises(AssertionError, match="seed 7"):
         compare(5, 40, 7)
+
+
+@pytest.mark.parametrize("planted", ["share", "words", "refusal", "error of the count"])
+def test_a_plan_that_looks_beyond_what_a_rough_count_released_would_be_noticed(
+    planted: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The planted bugs: something of a question that is sized by a rough count follows from who really counts."""
+    from epsilons.dataset.attempt import Attempt
+    from epsilons.dataset.people import TablePeople
+
+    buy, read, odd = Attempt._count_roughly, Attempt.read, [0]
+
+    def peek(self: Attempt, sketch: Any) -> Any:
+        asked, places = self.asked, sketch.spendable.places(self.preparation.cohorts)
+        people = TablePeople(self.preparation, asked.column, asked.where, asked.by, sketch.spendable.levels, places)
+        odd[0] = int(people.tally(sketch.question.statistic)[0].sum()) % 2
+        made = read(self, sketch)
+        if planted == "error of the count" and made.statistic == "count of rows":
+            return replace(made, error=made.error * (1 + odd[0]))
+        return made
+
+    def count_roughly(self: Attempt) -> Any:
+        found, rough = buy(self)
+        if planted == "refusal" and odd[0]:
+            raise eps.PlanError("An odd number of people count.")
+        if planted == "share" and found.options.share is not None:
+            taken = found.options.share * (1 - Fraction(odd[0], 8))
+            return replace(found, options=replace(found.options, share=taken)), rough
+        return found, replace(rough, fraction=rough.fraction / (1 + odd[0])) if planted == "words" else rough
+
+    monkeypatch.setattr(Attempt, "read", peek)
+    monkeypatch.setattr(Attempt, "_count_roughly", count_roughly)
+    with pytest.raises(AssertionError, match="seed 5"):
+        compare(12, 6, 5, draw=lambda random: some_call_of_an_error(random, ["mean"]))

@@ -80,15 +80,18 @@ class TableQuestion:
             "statistic": self.question.statistic.identity(),
             "column": self.column,
             "where": None if self.where is None else self.where.text,
-            "by": None if self.by is None else self.by.spell(),
+            "by": None if self.by is None else self.by.spelled,
         }
 
 
 def parse_question(call: Call, facts: TableFacts) -> TableQuestion:
     """Check a call against the table's columns and make it a question. Reads nothing."""
-    share = facts.share if call.options.share is None and call.options.error is None else call.options.share
-    call = replace(call, options=replace(call.options, share=share, delta=facts.measure.delta))
     entry, options = call.entry, call.options
+    if options.share is None and options.error is None:
+        options = replace(options, share=facts.share)
+    if facts.measure.delta is not None:
+        options = replace(options, delta=facts.measure.delta)
+    call = replace(call, options=options)
     where, by = None if options.where is None else parse(options.where, facts.schema), None
     known, by_public = facts.on_roster, False
     # Of whom a condition on public columns concerns, everybody meets it: nothing of that is private.

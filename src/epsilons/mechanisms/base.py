@@ -25,7 +25,7 @@ from epsilons.arguments.reading import Settings
 from epsilons.errors import Argument, EpsilonsError, PlanError, Text
 from epsilons.guarantee import PERSONALIZED, to_epsilon
 from epsilons.measure import ANY_LOSS, NANO, PLAIN, Measure, Rate
-from epsilons.mechanisms.vetting import is_own, is_vetted
+from epsilons.mechanisms.vetting import is_vetted
 from epsilons.noise.entropy import Entropy
 from epsilons.preferences import Levels, name_grant
 from epsilons.statistics.base import Answer, Floats, Question, Statistic, Weighting
@@ -407,15 +407,16 @@ def option_names(kind: Any) -> set[str]:
 
 def serving(question: Question, levels: Levels, settings: Settings) -> list[Mechanism]:
     """Every mechanism that can serve, with the options that it takes."""
-    statistic, scope, found, own = question.statistic, question.statistic.scope, [], is_own(question.statistic)
+    statistic, scope, found = question.statistic, question.statistic.scope, []
     kinds: list[Any] = [kind_for(name, statistic) for name in list_mechanisms(question.privacy)]
+    own = type(statistic).__module__.startswith("epsilons.")
     for kind in (kind for kind in kinds if serves(kind, statistic)):
         given = {name: value for name, value in vars(settings).items() if value is not None}
         made = kind(**{name: value for name, value in given.items() if name in option_names(kind)})
         fits = why_refused(made, question, levels) is None and isinstance(_check_charges(made, question, levels), tuple)
         # A draw or a statistic from outside is vouched for where it was audited: one row of everybody.
         as_audited = scope is None or (kind.draw is Weighing.draw and (own or scope.rows == scope.cells == 1))
-        if fits and ((own and kind in OWN) or (as_audited and is_vetted(kind, question))):
+        if fits and ((own and kind in OWN) or (as_audited and is_vetted(kind, question, own))):
             found.append(made)
     if not found:
         what = ("Nothing gives ", Argument("privacy", question.privacy), f" for a {statistic.name}.")

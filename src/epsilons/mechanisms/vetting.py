@@ -16,7 +16,7 @@ from epsilons.measure import ANY_LOSS
 if TYPE_CHECKING:
     from epsilons.mechanisms.base import Mechanism
     from epsilons.preferences import Levels
-    from epsilons.statistics.base import Question, Statistic
+    from epsilons.statistics.base import Question
 
 #: Each says of a mechanism's class, a statistic's name, the neighbours, and whether it is asked of some people only,
 #: whether no loss passes what is charged.
@@ -24,17 +24,12 @@ AUDITORS: list[Callable[[Any, str, str, bool], bool]] = []
 _vetted: dict[tuple[Any, Any, str, bool], bool] = {}
 
 
-def is_own(statistic: Statistic) -> bool:
-    """Whether a statistic is one of this package."""
-    return type(statistic).__module__.startswith("epsilons.")
-
-
-def is_vetted(kind: Any, question: Question) -> bool:
-    """Whether "auto" may choose a mechanism for a question, one of which comes from outside."""
+def is_vetted(kind: Any, question: Question, own: bool) -> bool:
+    """Whether "auto" may choose a mechanism for a question where one of them is from outside; an `own` statistic is not."""
     if question.measure.delta is not None and question.statistic.loss_factor != ANY_LOSS:
         return False
     statistic, neighbors = question.statistic, question.neighbors
-    scoped = statistic.scope is not None and not is_own(statistic)
+    scoped = statistic.scope is not None and not own
     key = kind, type(statistic), neighbors, scoped
     if key not in _vetted:
         _vetted[key] = bool(AUDITORS) and all(f(kind, statistic.name, neighbors, scoped) for f in AUDITORS)

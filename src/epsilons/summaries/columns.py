@@ -235,12 +235,14 @@ class Keys:
             if isinstance(values, Mapping)
         }
         self._places = {place: _Places(columns[place], spans) for place, spans in self._spans.items()}
-        self._days = {place for place in self._spans if "days" in given[place] and columns[place].family == TIME}
+        days = {place for place in self._spans if "days" in given[place] and columns[place].family == TIME}
         self.given = given = tuple(
             self._spans[place].labels if place in self._spans else values for place, values in enumerate(given)
         )
         self._lists = [f"epsilons {role} {place}" for place in range(len(columns))]
-        pairs = enumerate(zip(columns, given, strict=True))
+        pairs = list(enumerate(zip(columns, given, strict=True)))
+        #: Each column with its keys, as questions are told apart: days of times are called like their midnights.
+        self.spelled = [[kind.name, [*map(repr, keys), *["days"] * (place in days)]] for place, (kind, keys) in pairs]
         #: The keys of each column as they are compared, with their places; ranges have none.
         self.known = [{} if place in self._spans else _places_of(values, kind, role) for place, (kind, values) in pairs]
         if math.prod(map(len, given)) > MOST_GROUPS:
@@ -265,11 +267,6 @@ class Keys:
     def count(self) -> int:
         """How many groups there are."""
         return len(self.labels)
-
-    def spell(self) -> list[list[Any]]:
-        """Each column with its keys, as questions are told apart: days of times are called like their midnights."""
-        pairs = enumerate(zip(self.columns, self.given, strict=True))
-        return [[kind.name, [*map(repr, given), *["days"] * (place in self._days)]] for place, (kind, given) in pairs]
 
     def trees(self, joined: bool) -> list[exp.Expr]:
         """What to group by: the place of a word in its list, or the value itself.

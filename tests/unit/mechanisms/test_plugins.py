@@ -122,7 +122,7 @@ def test_a_statistic_from_outside_is_audited_too() -> None:
 
         name: ClassVar[str] = "doubled"
 
-    assert not is_vetted(Minimum, Question(Doubled()))  # nothing to audit it with
+    assert not is_vetted(Minimum, Question(Doubled()), own=False)  # nothing to audit it with
 
 
 @dataclass(frozen=True)
